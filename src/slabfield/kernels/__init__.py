@@ -1,0 +1,1 @@
+"""Compiled loops: plain arrays in, plain arrays out, no policy."""

@@ -1,0 +1,1 @@
+"""Likelihood engines: where moments and likelihood ratios come from."""

@@ -1,0 +1,1 @@
+"""What a field is: frozen data, groups of parameters, conversions."""

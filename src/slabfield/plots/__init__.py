@@ -1,0 +1,1 @@
+"""Pictures, one small file each."""

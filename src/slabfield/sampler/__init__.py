@@ -1,0 +1,1 @@
+"""Runs: iterations, warm-up, chains."""
