@@ -1,0 +1,138 @@
+"""The only place that imports numba: how functions are compiled, cached and chosen by type.
+
+Compiled code is kept on disk, in a folder named after the content of the package's sources, so that
+an edited source never meets code compiled from an older one. The environment variable
+``SLABFIELD_CACHE`` names another folder, or switches the cache off with ``off``.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+from filelock import FileLock
+from numba import types
+from numba.core.caching import FunctionCache
+from numba.extending import intrinsic, overload
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def _user_cache() -> Path:
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+
+
+def _fingerprint() -> str:
+    digest = hashlib.sha256(f"{numba.__version__} {sys.version}".encode())
+    root = Path(__file__).parent
+    for source in sorted(root.rglob("*.py")):
+        digest.update(str(source.relative_to(root)).encode())
+        digest.update(source.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _cache_folder() -> Path | None:
+    """Folder of compiled code, or None where caching is off or the folder cannot be written."""
+    setting = os.environ.get("SLABFIELD_CACHE", "")
+    if setting.lower() in {"off", "0", "no"}:
+        return None
+    folder = (Path(setting) if setting else _user_cache() / "slabfield") / _fingerprint()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return folder if os.access(folder, os.W_OK) else None
+
+
+CACHE_FOLDER = _cache_folder()
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+
+
+class _LockedCache(FunctionCache):  # type: ignore[misc]
+    """numba's disk cache with a lock on writing.
+
+    numba numbers the files of a function's signatures by reading its index first; two processes
+    doing so at once could leave an index that points at the other's code.
+    """
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        with FileLock(f"{self.cache_path}.lock"):
+            super().save_overload(sig, data)
+
+
+def _locked(dispatcher: Any) -> Any:
+    """Give a compiled function its place in the disk cache."""
+    if CACHE_FOLDER is not None:
+        before = numba.config.CACHE_DIR
+        numba.config.CACHE_DIR = str(CACHE_FOLDER)
+        try:
+            dispatcher._cache = _LockedCache(dispatcher.py_func)
+        finally:
+            numba.config.CACHE_DIR = before
+    return dispatcher
+
+
+def jit(function: Callable[..., Any]) -> Any:
+    """Compile a function that Python calls, in strict IEEE arithmetic, cached on disk."""
+    return _locked(numba.njit(**OPTIONS)(function))
+
+
+def inner(function: Callable[..., Any]) -> Any:
+    """Compile a function that only compiled code calls: no disk cache of its own."""
+    return numba.njit(**OPTIONS)(function)
+
+
+def fast(function: Callable[..., Any]) -> Any:
+    """Compile a loop whose sums may be reordered, so that it becomes vector instructions."""
+    return numba.njit(fastmath=True, **OPTIONS)(function)
+
+
+def generic(stub: Callable[..., Any]) -> Any:
+    """Make a function that is chosen by the type of its first argument, compiled or not.
+
+    The first argument is a named tuple; ``stub.register(kind)`` adds the implementation for one
+    class of named tuple. Compiled callers bind it while they are compiled, at no cost later.
+    """
+    implementations: dict[Any, Callable[..., Any]] = {}
+
+    def call(first: Any, *rest: Any) -> Any:
+        return implementations[type(first)](first, *rest)
+
+    def choose(first: Any, *rest: Any) -> Any:
+        chosen = implementations.get(getattr(first, "instance_class", None))
+        return None if chosen is None else getattr(chosen, "py_func", chosen)
+
+    def register(kind: type) -> Callable[[Function], Function]:
+        def add(function: Function) -> Function:
+            implementations[kind] = function
+            return function
+
+        return add
+
+    functools.update_wrapper(call, stub)
+    call.register = register  # type: ignore[attr-defined]
+    overload(call, strict=False, jit_options=OPTIONS)(choose)
+    return call
+
+
+@intrinsic  # type: ignore[misc]
+def count_bits(typing_context: Any, word: Any) -> Any:
+    """Number of set bits of a 64-bit word (the processor's instruction)."""
+    del typing_context
+    signature = types.uint64(types.uint64)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        del context, signature
+        return builder.ctpop(arguments[0])
+
+    return signature, generate

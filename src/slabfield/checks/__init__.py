@@ -1,0 +1,36 @@
+"""Every check of what a user hands in, and every message about it.
+
+A message has three parts: what was wrong, what was found, what to do.
+"""
+
+from __future__ import annotations
+
+from slabfield.checks.errors import InputError, InputWarning
+from slabfield.checks.parameters import (
+    check_choice,
+    check_exact_size,
+    check_number,
+    check_positive_int,
+)
+from slabfield.checks.priors import (
+    InclusionPrior,
+    SlabPrior,
+    check_inclusion_prior,
+    check_slab_prior,
+)
+from slabfield.checks.table import CodedTable, code_binary
+
+__all__ = [
+    "CodedTable",
+    "InclusionPrior",
+    "InputError",
+    "InputWarning",
+    "SlabPrior",
+    "check_choice",
+    "check_exact_size",
+    "check_inclusion_prior",
+    "check_number",
+    "check_positive_int",
+    "check_slab_prior",
+    "code_binary",
+]

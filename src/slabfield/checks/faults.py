@@ -1,0 +1,117 @@
+"""The message about columns that cannot be coded: all of them, kind by kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from slabfield.checks.columns import Column, Fault, shown_values
+from slabfield.checks.errors import SHOWN, listed, shown_value
+
+TWO_VALUES = "Every column must hold two values"
+
+
+def describe_faults(
+    faults: Mapping[Fault, Sequence[Column]], columns: Sequence[Column], n_rows: int
+) -> str:
+    """Say what is wrong with the columns of a table, what was found, and what to do.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield.checks.columns import read_column
+    >>> from slabfield.checks.faults import describe_faults
+    >>> column = read_column("sleep", np.array([0, 1, 2, 3]))
+    >>> print(describe_faults({"values": [column]}, [column], n_rows=4))
+    Every column must hold two values; column 'sleep' holds 0, 1, 2 and 3.
+    Binarise with binarize=2 (1 where the value is at least 2), or drop the column.
+    """
+    writers = {
+        "missing": _missing,
+        "infinite": _infinite,
+        "object": _objects,
+        "identifier": lambda bad: _identifiers(bad, n_rows),
+        "text": _text,
+        "values": lambda bad: _values(bad, columns),
+    }
+    return "\n".join(write(faults[kind]) for kind, write in writers.items() if kind in faults)
+
+
+def _missing(bad: Sequence[Column]) -> str:
+    total = sum(column.n_missing for column in bad)
+    where = listed([f"{column.name!r} ({column.n_missing})" for column in bad])
+    return (
+        f"X must have no missing values (NaN or None); found {total}, in "
+        f"{_number(bad, 'column', 'columns')} {where}.\n"
+        "Drop the rows that have them, for example with df.dropna(), or drop the columns."
+    )
+
+
+def _infinite(bad: Sequence[Column]) -> str:
+    return (
+        f"X must hold finite values; found infinity (inf) in {_named(bad)}.\n"
+        "Find out where it comes from, or drop the rows or columns that hold it."
+    )
+
+
+def _objects(bad: Sequence[Column]) -> str:
+    return (
+        f"X must hold numbers, words, True and False; {_named(bad)} "
+        f"{_number(bad, 'holds', 'hold')} objects such as {shown_value(bad[0].distinct[0])}.\n"
+        f"{_drop(bad)}"
+    )
+
+
+def _identifiers(bad: Sequence[Column], n_rows: int) -> str:
+    return (
+        f"{TWO_VALUES}; {_named(bad)} {_number(bad, 'has', 'have')} as many different values as "
+        f"there are rows ({n_rows}): {_number(bad, 'a likely identifier', 'likely identifiers')}.\n"
+        f"{_drop(bad)}"
+    )
+
+
+def _text(bad: Sequence[Column]) -> str:
+    examples = listed([shown_value(value) for value in bad[0].distinct[:2]])
+    return (
+        f"{TWO_VALUES}; {_named(bad)} {_number(bad, 'looks', 'look')} like free text: "
+        f"{len(bad[0].distinct)} different entries{_number(bad, '', f' in {bad[0].name!r}')}, "
+        f"such as {examples}.\n{_drop(bad)}"
+    )
+
+
+def _values(bad: Sequence[Column], columns: Sequence[Column]) -> str:
+    found = "; ".join(f"column {c.name!r} holds {shown_values(c)}" for c in bad[:SHOWN])
+    if len(bad) > SHOWN:
+        found += f"; {len(bad) - SHOWN} other columns hold more than two as well"
+    them = _number(bad, "the column", "these columns")
+    numeric = [column for column in bad if column.kind == "number"]
+    if not numeric:
+        advice = f"Make a column of yes and no for each value you need, or drop {them}."
+        return f"{TWO_VALUES}; {found}.\n{advice}"
+    cut = _middle(numeric[0])
+    if len(numeric) == sum(column.kind == "number" for column in columns):
+        how = f"binarize={cut:g}"
+    else:
+        named = ", ".join(f"{column.name!r}: {_middle(column):g}" for column in numeric[:SHOWN])
+        how = f"binarize={{{named}{', ...' if len(numeric) > SHOWN else ''}}}"
+    return (
+        f"{TWO_VALUES}; {found}.\n"
+        f"Binarise with {how} (1 where the value is at least {cut:g}), or drop {them}."
+    )
+
+
+def _middle(column: Column) -> float:
+    return float(column.distinct[len(column.distinct) // 2])
+
+
+def _named(bad: Sequence[Column]) -> str:
+    return f"{_number(bad, 'column', 'columns')} {listed([repr(column.name) for column in bad])}"
+
+
+def _drop(bad: Sequence[Column]) -> str:
+    names = ", ".join(repr(column.name) for column in bad[:SHOWN])
+    more = ", ..." if len(bad) > SHOWN else ""
+    return f"Drop {_number(bad, 'it', 'them')}, for example df.drop(columns=[{names}{more}])."
+
+
+def _number(bad: Sequence[Column], one: str, many: str) -> str:
+    return one if len(bad) == 1 else many

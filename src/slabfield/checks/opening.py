@@ -1,0 +1,129 @@
+"""Whatever a table comes as, opened into named columns; its shape is checked here."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slabfield.checks.errors import InputError, listed
+
+
+class OpenedTable(NamedTuple):
+    """Named columns of equal length."""
+
+    names: list[str]
+    columns: list[NDArray[Any]]
+    has_names: bool
+
+
+def open_table(X: Any) -> OpenedTable:
+    """Open an array, list of lists, data frame or sparse matrix, and check its shape.
+
+    Examples
+    --------
+    >>> from slabfield.checks.opening import open_table
+    >>> open_table([[0, 1], [1, 1]]).names
+    ['x0', 'x1']
+    """
+    frame = _as_frame(X)
+    if frame is None:
+        array = _as_array(X)
+        _check_shape(array.shape)
+        names = [f"x{k}" for k in range(array.shape[1])]
+        return OpenedTable(names, [array[:, k] for k in range(array.shape[1])], False)
+    _check_shape(frame.shape)
+    names = [str(name) for name in frame.columns]
+    twice = [repr(name) for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise InputError(
+            f"Each column must have a name of its own; found more than one column named "
+            f"{listed(twice)}. Rename or drop all but one."
+        )
+    columns = [np.asarray(frame.iloc[:, k]) for k in range(len(names))]
+    _check_real(columns)
+    return OpenedTable(names, columns, all(isinstance(name, str) for name in frame.columns))
+
+
+def _as_frame(X: Any) -> Any:
+    """Return X as a pandas data frame if it is one, or can be made one; else None."""
+    if hasattr(X, "iloc") and hasattr(X, "columns"):
+        return X
+    if hasattr(X, "iloc"):  # a pandas Series
+        return None
+    if hasattr(X, "to_pandas"):
+        converted = X.to_pandas()
+        return converted if hasattr(converted, "columns") else None
+    if hasattr(X, "__dataframe__"):
+        from pandas.api.interchange import from_dataframe
+
+        return from_dataframe(X)
+    return None
+
+
+def _as_array(X: Any) -> NDArray[Any]:
+    if X is None or isinstance(X, (str, bytes, dict)):
+        raise InputError(
+            f"X must be a table: an array, a list of rows or a data frame; got "
+            f"{type(X).__name__}. Read a file first, for example with pandas.read_csv."
+        )
+    if hasattr(X, "toarray"):
+        X = X.toarray()
+    if isinstance(X, np.ma.MaskedArray):
+        X = np.ma.filled(X.astype(object), None)
+    if not hasattr(X, "__array__"):
+        return _from_lists(X)
+    array = np.asarray(X)
+    _check_real([array])
+    return array
+
+
+def _from_lists(X: Any) -> NDArray[Any]:
+    """Keep every entry as it is: NumPy would write numbers beside words as text."""
+    rows = list(X)
+    lengths = [len(row) for row in rows if hasattr(row, "__len__") and not isinstance(row, str)]
+    if len(lengths) == len(rows) and len(set(lengths)) > 1:
+        odd = next(k for k, length in enumerate(lengths) if length != lengths[0])
+        raise InputError(
+            f"Every row of X must have as many entries as the first; row 0 has {lengths[0]} and "
+            f"row {odd} has {lengths[odd]}. Make the rows equally long."
+        )
+    try:
+        plain = np.asarray(rows)
+        array = plain if plain.dtype.kind in "biufc" else np.array(rows, dtype=object)
+    except ValueError:
+        array = np.array(rows, dtype=object)
+    _check_real([array])
+    return array
+
+
+def _check_real(arrays: list[NDArray[Any]]) -> None:
+    if any(array.dtype.kind == "c" for array in arrays):
+        raise InputError(
+            "Complex data not supported: X must hold two values a column, and complex numbers "
+            "have no order; found complex numbers. Pass their real parts, or 0 and 1."
+        )
+
+
+def _check_shape(shape: tuple[int, ...]) -> None:
+    if len(shape) != 2:
+        kind = "one number" if not shape else f"an array of {len(shape)} dimension(s)"
+        raise InputError(
+            f"X must be a table with rows and columns (Expected 2D array); found {kind}, of shape "
+            f"{shape}. Reshape it so that each row is a case and each column a node."
+        )
+    n_rows, n_columns = shape
+    if n_columns < 2:
+        raise InputError(
+            f"X must have at least two columns, for there to be an edge; found {n_columns} "
+            f"feature(s) (shape={shape}) while a minimum of 2 is required. Pass a table with a "
+            "column for each node."
+        )
+    if n_rows < 2:
+        raise InputError(
+            f"X must have at least two rows, for there to be something to learn from; found "
+            f"{n_rows} sample(s) (shape={shape}) while a minimum of 2 is required. Pass a table "
+            "with a row for each case."
+        )

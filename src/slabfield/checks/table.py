@@ -1,0 +1,216 @@
+"""A user's table, opened, checked and coded as 0 and 1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+from warnings import warn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slabfield.checks.columns import (
+    Coding,
+    Column,
+    Fault,
+    code_column,
+    differ_only_in_spelling,
+    find_fault,
+    looks_like_identifier,
+    read_column,
+)
+from slabfield.checks.errors import InputError, InputWarning, listed, shown_value
+from slabfield.checks.faults import describe_faults
+from slabfield.checks.opening import open_table
+from slabfield.checks.parameters import is_number
+
+
+class CodedTable(NamedTuple):
+    """A table of 0 and 1, and what the two stand for in each column.
+
+    Parameters
+    ----------
+    rows : array of uint8, shape (N, D)
+        The table, contiguous row by row.
+    names : list of str
+        A name for each column.
+    labels : list of pairs
+        For each column, the label coded 0 and the label coded 1; None stands for a label that
+        never occurs (the column is constant).
+    notes : list of str
+        How columns were coded that did not hold plain 0 and 1, in words.
+    has_names : bool
+        Whether the table came with names, that is, as a data frame with text for column names.
+
+    Examples
+    --------
+    >>> from slabfield.checks import code_binary
+    >>> code_binary([[1, "yes"], [2, "no"]]).labels
+    [(1, 2), ('no', 'yes')]
+    """
+
+    rows: NDArray[np.uint8]
+    names: list[str]
+    labels: list[tuple[object, object]]
+    notes: list[str]
+    has_names: bool
+
+
+def code_binary(X: object, binarize: float | Mapping[str, float] | None = None) -> CodedTable:
+    """Check a table of two-valued columns and code it as 0 and 1.
+
+    Of two numbers the larger is 1; of two words that have a natural order (yes and no, true and
+    false, present and absent, and so on, in any case) the affirmative is 1; of other words the
+    second in the alphabet. What was done is told in the notes.
+
+    Parameters
+    ----------
+    X : array, list of lists, data frame or sparse matrix
+        One row a case, one column a node. A sparse matrix is made dense.
+    binarize : number or mapping from column name to number, optional
+        1 where a value is at least this number, 0 where it is less. One number is applied to
+        every numeric column, those of 0 and 1 included (columns of True and False, and of words,
+        are left alone); a mapping only to the columns it names.
+
+    Returns
+    -------
+    CodedTable
+        The coded rows, names, labels and notes.
+
+    Raises
+    ------
+    InputError
+        When the table cannot be coded: it says which columns, what they hold and what to do.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from slabfield.checks import code_binary
+    >>> table = code_binary(pd.DataFrame({"sleep": ["no", "yes", "yes"], "work": [0, 1, 0]}))
+    >>> table.rows.tolist()
+    [[0, 0], [1, 1], [1, 0]]
+    >>> table.notes
+    ["Column 'sleep': 1 = 'yes', 0 = 'no'."]
+    """
+    opened = open_table(X)
+    columns = [
+        read_column(name, values) for name, values in zip(opened.names, opened.columns, strict=True)
+    ]
+    thresholds = _thresholds(columns, binarize)
+    n_rows = opened.columns[0].size
+    faults: dict[Fault, list[Column]] = {}
+    for column, threshold in zip(columns, thresholds, strict=True):
+        fault = find_fault(column, n_rows, threshold)
+        if fault is not None:
+            faults.setdefault(fault, []).append(column)
+    if faults:
+        raise InputError(describe_faults(faults, columns, n_rows))
+    _warn_of_spelling(columns)
+    _warn_of_identifiers(columns, thresholds, n_rows)
+    codings = [code_column(*pair) for pair in zip(columns, thresholds, strict=True)]
+    rows = np.ascontiguousarray(np.stack([coding.bits for coding in codings], axis=1))
+    _warn_of_constants(rows, opened.names)
+    return CodedTable(
+        rows,
+        opened.names,
+        [coding.labels for coding in codings],
+        _notes(opened.names, codings),
+        opened.has_names,
+    )
+
+
+def _thresholds(
+    columns: list[Column], binarize: float | Mapping[str, float] | None
+) -> list[float | None]:
+    """Return the number each column is cut at, or None where it is not cut."""
+    if binarize is None:
+        return [None] * len(columns)
+    if isinstance(binarize, Mapping):
+        return _named_thresholds(columns, {str(name): at for name, at in binarize.items()})
+    threshold = _as_threshold(binarize)
+    return [threshold if column.kind == "number" else None for column in columns]
+
+
+def _named_thresholds(columns: list[Column], named: Mapping[str, Any]) -> list[float | None]:
+    kinds = {column.name: column.kind for column in columns}
+    unknown = [repr(name) for name in named if name not in kinds]
+    if unknown:
+        raise InputError(
+            f"binarize names {listed(unknown)}, which the table does not have; its columns are "
+            f"{listed([repr(name) for name in kinds])}. Name columns of the table."
+        )
+    words = [repr(name) for name in named if kinds[name] != "number"]
+    if words:
+        raise InputError(
+            f"binarize needs columns of numbers; {listed(words)} of the table "
+            f"{'is' if len(words) == 1 else 'are'} not. Leave "
+            f"{'it' if len(words) == 1 else 'them'} out of binarize."
+        )
+    return [_as_threshold(named[c.name]) if c.name in named else None for c in columns]
+
+
+def _as_threshold(value: object) -> float:
+    if is_number(value) and np.isfinite(float(value)):  # type: ignore[arg-type]
+        return float(value)  # type: ignore[arg-type]
+    raise InputError(
+        "binarize must be a number, or a number for each column it names; got "
+        f"{shown_value(value)}. Pass for example binarize=2 or binarize={{'sleep': 2}}."
+    )
+
+
+def _notes(names: list[str], codings: list[Coding]) -> list[str]:
+    """Write one sentence for all columns that were coded alike."""
+    alike: dict[str, list[str]] = {}
+    for name, coding in zip(names, codings, strict=True):
+        if not coding.is_plain:
+            alike.setdefault(coding.rule, []).append(repr(name))
+    return [
+        f"Column{'s' if len(group) > 1 else ''} {listed(group)}: {rule}."
+        for rule, group in alike.items()
+    ]
+
+
+def _warn_of_constants(rows: NDArray[np.uint8], names: list[str]) -> None:
+    ones = rows.sum(axis=0, dtype=np.int64)
+    constant = [repr(names[k]) for k in np.flatnonzero((ones == 0) | (ones == rows.shape[0]))]
+    if constant:
+        one = len(constant) == 1
+        warn(
+            f"Column{'' if one else 's'} {listed(constant)} {'has' if one else 'have'} the same "
+            f"value in every row. Only the prior limits {'its bias' if one else 'their biases'}, "
+            f"and the data say next to nothing about {'its' if one else 'their'} edges, whose "
+            f"inclusion probabilities stay near the prior's. Drop {'it' if one else 'them'} unless "
+            "you want this.",
+            InputWarning,
+            stacklevel=3,
+        )
+
+
+def _warn_of_spelling(columns: list[Column]) -> None:
+    for column in columns:
+        if differ_only_in_spelling(column):
+            first, second = (shown_value(value) for value in column.distinct)
+            warn(
+                f"Column {column.name!r} holds {first} and {second}, which differ only in case or "
+                "spaces; they were taken for two values. Write them the same way if they mean the "
+                "same.",
+                InputWarning,
+                stacklevel=3,
+            )
+
+
+def _warn_of_identifiers(
+    columns: list[Column], thresholds: list[float | None], n_rows: int
+) -> None:
+    cut = [
+        repr(column.name)
+        for column, threshold in zip(columns, thresholds, strict=True)
+        if threshold is not None and looks_like_identifier(column, n_rows)
+    ]
+    if cut:
+        warn(
+            f"binarize was applied to {listed(cut)}, with a different whole number in every row: a "
+            "likely identifier. Drop it if it is one.",
+            InputWarning,
+            stacklevel=3,
+        )

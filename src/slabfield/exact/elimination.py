@@ -1,0 +1,343 @@
+"""Exact answers for fields of small tree-width, by variable elimination.
+
+Nodes are summed out one at a time, in the order of a `Plan` (see ``planning``). What is kept of
+each step is the table of log odds of the node given its separator: walking back through the
+steps, these are all that drawing a state, or a marginal, needs. Tables are logarithms, so that
+nothing overflows.
+
+In a table over a separator (s_0, s_1, ...), bit i of the index is the state of s_i. A separator
+lists the node that is eliminated first last, so that this node splits the table into two halves.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from itertools import groupby
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from slabfield.exact.planning import (
+    MEMORY_LIMIT,
+    Plan,
+    Separator,
+    TableTooLargeError,
+    follow,
+    plan,
+    refuse_large,
+)
+from slabfield.models.field import BinaryField
+
+__all__ = [
+    "MEMORY_LIMIT",
+    "Marginals",
+    "Plan",
+    "TableTooLargeError",
+    "log_partition",
+    "marginals",
+    "plan",
+    "sample",
+]
+
+Array = NDArray[np.float64]
+
+
+class Marginals(NamedTuple):
+    """Exact means, as `marginals` returns them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield.exact import elimination
+    >>> from slabfield.models.field import BinaryField
+    >>> coin = BinaryField(bias=[np.log(3)], coupling=[[0]])
+    >>> elimination.marginals(coin).mean
+    array([0.75])
+    """
+
+    mean: Array
+    """Mean of x_i, shape (D,)."""
+    edges: NDArray[np.intp]
+    """The edges (i, j), i < j, of the field, shape (E, 2)."""
+    edge_mean: Array
+    """Mean of x_i x_j of each edge, shape (E,)."""
+    pairs: NDArray[np.intp]
+    """The pairs asked for, shape (P, 2)."""
+    pair_mean: Array
+    """Mean of x_i x_j of each of those, shape (P,)."""
+
+
+def log_partition(field: BinaryField, memory_limit: int = MEMORY_LIMIT) -> float:
+    """Logarithm of the normalising constant.
+
+    Parameters
+    ----------
+    field : BinaryField
+        Any number of nodes, at a tree-width that fits the limit.
+    memory_limit : int
+        Most bytes that tables may take; a field that needs more is refused with
+        `TableTooLargeError` before anything is allocated.
+
+    Returns
+    -------
+    float
+        log Z.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield.exact import elimination
+    >>> from slabfield.models.field import BinaryField
+    >>> coins = BinaryField(bias=np.zeros(100), coupling=np.zeros((100, 100)))
+    >>> bool(np.isclose(elimination.log_partition(coins), 100 * np.log(2)))
+    True
+    """
+    chosen = plan(field, memory_limit)
+    refuse_large(chosen, chosen.log_partition_bytes, memory_limit)
+    return _forward(field, chosen, keep=False)[0]
+
+
+def marginals(
+    field: BinaryField, pairs: ArrayLike | None = None, memory_limit: int = MEMORY_LIMIT
+) -> Marginals:
+    """Mean of every node, of every edge, and of any other pairs asked for.
+
+    Parameters
+    ----------
+    field : BinaryField
+        Any number of nodes, at a tree-width that fits the limit.
+    pairs : array of shape (P, 2), optional
+        Further pairs of nodes, joined by an edge or not. Pairs that share no table cost one more
+        elimination for each different node needed to cover them, with that node fixed at 1.
+    memory_limit : int
+        Most bytes that tables may take, as in `log_partition`.
+
+    Returns
+    -------
+    Marginals
+        ``mean``, ``edges`` with ``edge_mean``, and ``pairs`` with ``pair_mean``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield.exact import elimination
+    >>> from slabfield.models.field import BinaryField
+    >>> chain = BinaryField(np.zeros(3), np.log(5) * (np.eye(3, k=1) + np.eye(3, k=-1)))
+    >>> result = elimination.marginals(chain, pairs=[[0, 2]])
+    >>> result.mean.round(3)
+    array([0.8, 0.9, 0.8])
+    >>> result.edges.tolist(), result.edge_mean.round(3), result.pair_mean.round(3)
+    ([[0, 1], [1, 2]], array([0.75, 0.75]), array([0.65]))
+    """
+    asked = _checked_pairs(pairs, field.n_nodes)
+    chosen = plan(field, memory_limit)
+    refuse_large(chosen, chosen.marginals_bytes, memory_limit)
+    known = _backward(chosen, _forward(field, chosen, keep=True)[1])
+    mean = np.diag(known).copy()
+    edges = np.argwhere(np.triu(field.edges))
+    unknown = [(int(i), int(j)) for i, j in asked if np.isnan(known[i, j])]
+    while unknown:
+        counts = Counter(node for pair in unknown for node in pair)
+        node = min(counts, key=lambda i: (-counts[i], i))
+        known[node] = known[:, node] = _means_with(field, chosen, node, mean[node])
+        unknown = [pair for pair in unknown if node not in pair]
+    return Marginals(mean, edges, known[tuple(edges.T)], asked, known[tuple(asked.T)])
+
+
+def sample(
+    field: BinaryField, n: int, rng: np.random.Generator, memory_limit: int = MEMORY_LIMIT
+) -> NDArray[np.uint8]:
+    """Independent exact draws: eliminate forward, then draw the nodes in the opposite order.
+
+    Parameters
+    ----------
+    field : BinaryField
+        Any number of nodes, at a tree-width that fits the limit.
+    n : int
+        Number of draws.
+    rng : numpy.random.Generator
+        Source of randomness; n uniform numbers are taken from it for each node.
+    memory_limit : int
+        Most bytes that tables may take, as in `log_partition`; the draws are not counted.
+
+    Returns
+    -------
+    array of shape (n, D), uint8
+        One state in each row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield.exact import elimination
+    >>> from slabfield.models.field import BinaryField
+    >>> field = BinaryField(bias=[-50.0, 50.0, -50.0], coupling=np.zeros((3, 3)))
+    >>> elimination.sample(field, 2, np.random.default_rng(0))
+    array([[0, 1, 0],
+           [0, 1, 0]], dtype=uint8)
+    """
+    chosen = plan(field, memory_limit)
+    refuse_large(chosen, chosen.sample_bytes, memory_limit)
+    log_odds = _forward(field, chosen, keep=True)[1]
+    states = np.empty((field.n_nodes, n), dtype=np.uint8)
+    index = np.empty(n, dtype=np.int64)
+    for node, separator in zip(reversed(chosen.order), reversed(chosen.separators), strict=True):
+        index[:] = 0
+        for other in reversed(separator):
+            index <<= 1
+            index |= states[other]
+        probability = np.exp(-np.logaddexp(0.0, -log_odds.pop()[index]))
+        states[node] = rng.random(n) < probability
+    return np.ascontiguousarray(states.T)
+
+
+def _forward(field: BinaryField, chosen: Plan, keep: bool) -> tuple[float, list[Array]]:
+    """Sum out all nodes: log Z and, where they are to be kept, the log odds of every step."""
+    total, kept = 0.0, []
+    incoming: defaultdict[int, list[tuple[Separator, Array]]] = defaultdict(list)
+    for node, separator in zip(chosen.order, chosen.separators, strict=True):
+        own = field.coupling[node, list(separator)]
+        message, odds = _sum_node(field.bias[node], own, separator, incoming.pop(node, []), keep)
+        if odds is not None:
+            kept.append(odds)
+        if separator:
+            incoming[separator[-1]].append((separator[:-1], message))
+        else:
+            total += float(message[0])
+    return total, kept
+
+
+def _sum_node(
+    bias: float,
+    coupling: Array,
+    separator: Separator,
+    messages: list[tuple[Separator, Array]],
+    keep: bool,
+) -> tuple[Array, Array | None]:
+    """Sum out one node: the message to its separator and, where asked, the node's log odds."""
+    absent, present = np.zeros(2 ** len(separator)), _linear(bias, coupling)
+    while messages:
+        subset, message = messages.pop()
+        inside, sizes = _runs(separator, subset)
+        for table, half in zip((absent, present), message.reshape(2, -1), strict=True):
+            view = table.reshape(sizes)
+            np.add(view, half.reshape(np.where(inside, sizes, 1)), out=view)
+    if not keep:
+        return np.logaddexp(absent, present, out=absent), None
+    return np.logaddexp(absent, present), np.subtract(present, absent, out=present)
+
+
+def _backward(chosen: Plan, log_odds: list[Array]) -> Array:
+    """Pair means of all nodes that share a table, from the log odds; nan elsewhere.
+
+    Every separator lies within that of its last member, its *parent*, together with the parent
+    itself; their joint probabilities are known by the time they are needed.
+    """
+    pair_mean = np.full((len(chosen.order),) * 2, np.nan)
+    waiting = Counter(separator[-1] for separator in chosen.separators if separator)
+    cliques: dict[int, tuple[Separator, Array]] = {}
+    for node, separator in zip(reversed(chosen.order), reversed(chosen.separators), strict=True):
+        around = np.ones(1)
+        if separator:
+            parent = separator[-1]
+            around = _sum_out(*cliques[parent], separator)
+            waiting[parent] -= 1
+            if not waiting[parent]:
+                del cliques[parent]
+        joint = _joint(log_odds.pop(), around)
+        means = _means_of_present(joint[1], len(separator))
+        pair_mean[node, [*separator, node]] = pair_mean[[*separator, node], node] = means
+        if waiting[node]:
+            cliques[node] = ((*separator, node), joint.reshape(-1))
+        del joint, around
+    return pair_mean
+
+
+def _joint(log_odds: Array, around: Array) -> Array:
+    """Probabilities of a node (first axis) and its separator, whose own are ``around``."""
+    joint = np.stack([log_odds, log_odds])
+    np.negative(joint[1], out=joint[1])
+    np.logaddexp(0.0, joint, out=joint)
+    np.negative(joint, out=joint)
+    np.exp(joint, out=joint)
+    joint *= around
+    return joint
+
+
+def _means_of_present(present: Array, n_others: int) -> Array:
+    """Sum of a table over the states in which bit i is 1, for each i; then the whole sum."""
+    means = np.empty(n_others + 1)
+    means[-1] = present.sum()
+    for i in reversed(range(n_others)):
+        lower, upper = present.reshape(2, -1)
+        means[i] = upper.sum()
+        present = lower + upper
+    return means
+
+
+def _means_with(field: BinaryField, chosen: Plan, node: int, mean: float) -> Array:
+    """Mean of the product of one node with every node, from the field with that node at 1.
+
+    The same order without the node needs no larger tables, so it fits where the plan did.
+    """
+    others = np.delete(np.arange(field.n_nodes), node)
+    given = BinaryField(
+        field.bias[others] + field.coupling[others, node], field.coupling[np.ix_(others, others)]
+    )
+    shorter = follow(given, [i - (i > node) for i in chosen.order if i != node])
+    result = np.full(field.n_nodes, mean)
+    result[others] *= np.diag(_backward(shorter, _forward(given, shorter, keep=True)[1]))
+    return result
+
+
+def _linear(constant: float, slopes: Array) -> Array:
+    """Table of constant + sum of the slopes whose bits are set, by doubling."""
+    table = np.empty(2**slopes.size)
+    table[0] = constant
+    for i, slope in enumerate(slopes):
+        table[2**i : 2 ** (i + 1)] = table[: 2**i] + slope
+    return table
+
+
+def _runs(separator: Separator, subset: Separator) -> tuple[list[bool], list[int]]:
+    """Split a table's index into runs of nodes that are all in the subset, or all not.
+
+    Returns whether each run is in the subset, and its number of states: the shape in which a
+    table over the separator and one over the subset broadcast, with as few axes as possible.
+    """
+    members = frozenset(subset)
+    runs = [
+        (inside, 2 ** len(list(nodes)))
+        for inside, nodes in groupby(reversed(separator), key=members.__contains__)
+    ]
+    return [inside for inside, _ in runs], [size for _, size in runs]
+
+
+def _sum_out(separator: Separator, table: Array, subset: Separator) -> Array:
+    """Sum a table over the nodes that are not in the subset."""
+    inside, sizes = _runs(separator, subset)
+    axes = tuple(axis for axis, member in enumerate(inside) if not member)
+    result: Array = table.reshape(sizes).sum(axis=axes).reshape(-1)
+    return result
+
+
+def _checked_pairs(pairs: ArrayLike | None, n_nodes: int) -> NDArray[np.intp]:
+    if pairs is None:
+        return np.empty((0, 2), dtype=np.intp)
+    asked = np.asarray(pairs)
+    if asked.size == 0:
+        return np.empty((0, 2), dtype=np.intp)
+    if (
+        asked.ndim != 2
+        or asked.shape[1] != 2
+        or not np.issubdtype(asked.dtype, np.integer)
+        or asked.min() < 0
+        or asked.max() >= n_nodes
+    ):
+        raise ValueError(
+            f"pairs must be pairs of node indices from 0 to {n_nodes - 1}; found an array of "
+            f"shape {asked.shape} and type {asked.dtype}"
+            + (f" from {asked.min()} to {asked.max()}" if asked.dtype.kind in "iuf" else "")
+            + ". Pass an integer array of shape (P, 2)."
+        )
+    return asked.astype(np.intp)

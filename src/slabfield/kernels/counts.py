@@ -1,0 +1,79 @@
+"""How often nodes and pairs of nodes are 1 among particles, from states packed into words."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from slabfield._jit import count_bits, fast, inner, jit
+
+
+def n_words(n_particles: int) -> int:
+    """Return how many 64-bit words hold one node of all particles."""
+    return -(-n_particles // 64)
+
+
+@fast
+def pack_full(state, start, powers):
+    """Pack 16 zeros and ones into a number, the first lowest: a dot product, exact in float32."""
+    total = np.float32(0.0)
+    for t in range(16):
+        total += state[start + t] * powers[t]
+    return total
+
+
+@jit
+def pack(states, packed):
+    """Pack states (D, n) of float32 zeros and ones into words (ceil(n / 64), D)."""
+    n_nodes, n = states.shape
+    powers = np.empty(16, np.float32)
+    for t in range(16):
+        powers[t] = np.float32(1 << t)
+    packed[:] = 0
+    for i in range(n_nodes):
+        state = states[i]
+        start = 0
+        while start + 16 <= n:
+            word = np.uint64(np.int32(pack_full(state, start, powers)))
+            packed[start >> 6, i] |= word << np.uint64(start & 48)
+            start += 16
+        while start < n:
+            packed[start >> 6, i] |= np.uint64(state[start] != 0) << np.uint64(start & 63)
+            start += 1
+
+
+@inner
+def count_node(packed, i):
+    """Number of particles in which node i is 1."""
+    total = np.uint64(0)
+    for w in range(packed.shape[0]):
+        total += count_bits(packed[w, i])
+    return np.int64(total)
+
+
+@inner
+def count_pair(packed, i, j):
+    """Number of particles in which nodes i and j are both 1."""
+    total = np.uint64(0)
+    for w in range(packed.shape[0]):
+        total += count_bits(packed[w, i] & packed[w, j])
+    return np.int64(total)
+
+
+@fast
+def add_row(counts, word, words):
+    """Add to ``counts`` the number of bits that ``word`` shares with each of ``words``."""
+    for j in range(words.size):
+        counts[j] += count_bits(word & words[j])
+
+
+@jit
+def count_all_pairs(packed, counts):
+    """Fill ``counts`` with the pair counts of all pairs, in the order of ``triu_indices(D, 1)``."""
+    width, n_nodes = packed.shape
+    counts[:] = 0
+    edge = 0
+    for i in range(n_nodes - 1):
+        row = counts[edge : edge + n_nodes - 1 - i]
+        for w in range(width):
+            add_row(row, packed[w, i], packed[w, i + 1 :])
+        edge += n_nodes - 1 - i

@@ -1,0 +1,59 @@
+"""What every model of a field answers, whatever its interactions are."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+class Sums(NamedTuple):
+    """Sufficient statistics of a data set: sums over the rows of every feature."""
+
+    n_rows: float
+    bias: Array
+    coupling: Array
+
+
+class Model(Protocol):
+    """A log-linear field: nodes, biases, and interactions that own groups of parameters.
+
+    Parameters come in two flat arrays: ``bias``, always in the model, and ``coupling``, of which
+    interaction alpha owns the slice ``group(alpha)``. Nothing that uses a model may assume that a
+    group has one parameter or that an interaction has two nodes.
+    """
+
+    @property
+    def n_states(self) -> Integers:
+        """Number of states of every node."""
+
+    @property
+    def n_biases(self) -> int:
+        """Number of bias parameters."""
+
+    @property
+    def group_start(self) -> Integers:
+        """Where the group of each interaction starts in ``coupling``, and where the last ends."""
+
+    @property
+    def single_binary(self) -> bool:
+        """Whether every group is one parameter of a 0/1 feature (and every node is 0/1)."""
+
+    def group(self, interaction: int) -> slice:
+        """Slice of ``coupling`` that an interaction owns."""
+
+    def statistics(self, rows: Any) -> tuple[Array, Array]:
+        """Bias features (N, n_biases) and coupling features (N, n_couplings) of each row."""
+
+    def sums(self, rows: Any) -> Sums:
+        """Sums of the features over the rows."""
+
+    def log_potential(self, rows: Any, bias: Array, coupling: Array) -> Array:
+        """Unnormalised log probability of each row."""
+
+    def conditional(self, node: int, rows: Any, bias: Array, coupling: Array) -> Array:
+        """Probability of each state of a node given the rest of each row, (N, n_states[node])."""
