@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from slabfield.checks.columns import Column, Fault, shown_values
 from slabfield.checks.errors import SHOWN, listed, shown_value
@@ -25,7 +25,7 @@ def describe_faults(
     Every column must hold two values; column 'sleep' holds 0, 1, 2 and 3.
     Binarise with binarize=2 (1 where the value is at least 2), or drop the column.
     """
-    writers = {
+    writers: dict[Fault, Callable[[Sequence[Column]], str]] = {
         "missing": _missing,
         "infinite": _infinite,
         "object": _objects,

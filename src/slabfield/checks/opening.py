@@ -72,7 +72,9 @@ def _as_array(X: Any) -> NDArray[Any]:
     if hasattr(X, "toarray"):
         X = X.toarray()
     if isinstance(X, np.ma.MaskedArray):
-        X = np.ma.filled(X.astype(object), None)
+        unmasked = X.data.astype(object)
+        unmasked[np.ma.getmaskarray(X)] = None
+        X = unmasked
     if not hasattr(X, "__array__"):
         return _from_lists(X)
     array = np.asarray(X)
