@@ -12,7 +12,6 @@ lists the node that is eliminated first last, so that this node splits the table
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +26,7 @@ from slabfield.exact.planning import (
     plan,
     refuse_large,
 )
+from slabfield.exact.tables import joint_probabilities, linear, present_sums, runs, sum_out
 from slabfield.models.field import BinaryField
 
 __all__ = [
@@ -215,10 +215,10 @@ def _sum_node(
     keep: bool,
 ) -> tuple[Array, Array | None]:
     """Sum out one node: the message to its separator and, where asked, the node's log odds."""
-    absent, present = np.zeros(2 ** len(separator)), _linear(bias, coupling)
+    absent, present = np.zeros(2 ** len(separator)), linear(bias, coupling)
     while messages:
         subset, message = messages.pop()
-        inside, sizes = _runs(separator, subset)
+        inside, sizes = runs(separator, subset)
         for table, half in zip((absent, present), message.reshape(2, -1), strict=True):
             view = table.reshape(sizes)
             np.add(view, half.reshape(np.where(inside, sizes, 1)), out=view)
@@ -240,39 +240,17 @@ def _backward(chosen: Plan, log_odds: list[Array]) -> Array:
         around = np.ones(1)
         if separator:
             parent = separator[-1]
-            around = _sum_out(*cliques[parent], separator)
+            around = sum_out(*cliques[parent], separator)
             waiting[parent] -= 1
             if not waiting[parent]:
                 del cliques[parent]
-        joint = _joint(log_odds.pop(), around)
-        means = _means_of_present(joint[1], len(separator))
+        joint = joint_probabilities(log_odds.pop(), around)
+        means = present_sums(joint[1])
         pair_mean[node, [*separator, node]] = pair_mean[[*separator, node], node] = means
         if waiting[node]:
             cliques[node] = ((*separator, node), joint.reshape(-1))
         del joint, around
     return pair_mean
-
-
-def _joint(log_odds: Array, around: Array) -> Array:
-    """Probabilities of a node (first axis) and its separator, whose own are ``around``."""
-    joint = np.stack([log_odds, log_odds])
-    np.negative(joint[1], out=joint[1])
-    np.logaddexp(0.0, joint, out=joint)
-    np.negative(joint, out=joint)
-    np.exp(joint, out=joint)
-    joint *= around
-    return joint
-
-
-def _means_of_present(present: Array, n_others: int) -> Array:
-    """Sum of a table over the states in which bit i is 1, for each i; then the whole sum."""
-    means = np.empty(n_others + 1)
-    means[-1] = present.sum()
-    for i in reversed(range(n_others)):
-        lower, upper = present.reshape(2, -1)
-        means[i] = upper.sum()
-        present = lower + upper
-    return means
 
 
 def _means_with(field: BinaryField, chosen: Plan, node: int, mean: float) -> Array:
@@ -290,54 +268,17 @@ def _means_with(field: BinaryField, chosen: Plan, node: int, mean: float) -> Arr
     return result
 
 
-def _linear(constant: float, slopes: Array) -> Array:
-    """Table of constant + sum of the slopes whose bits are set, by doubling."""
-    table = np.empty(2**slopes.size)
-    table[0] = constant
-    for i, slope in enumerate(slopes):
-        table[2**i : 2 ** (i + 1)] = table[: 2**i] + slope
-    return table
-
-
-def _runs(separator: Separator, subset: Separator) -> tuple[list[bool], list[int]]:
-    """Split a table's index into runs of nodes that are all in the subset, or all not.
-
-    Returns whether each run is in the subset, and its number of states: the shape in which a
-    table over the separator and one over the subset broadcast, with as few axes as possible.
-    """
-    members = frozenset(subset)
-    runs = [
-        (inside, 2 ** len(list(nodes)))
-        for inside, nodes in groupby(reversed(separator), key=members.__contains__)
-    ]
-    return [inside for inside, _ in runs], [size for _, size in runs]
-
-
-def _sum_out(separator: Separator, table: Array, subset: Separator) -> Array:
-    """Sum a table over the nodes that are not in the subset."""
-    inside, sizes = _runs(separator, subset)
-    axes = tuple(axis for axis, member in enumerate(inside) if not member)
-    result: Array = table.reshape(sizes).sum(axis=axes).reshape(-1)
-    return result
-
-
 def _checked_pairs(pairs: ArrayLike | None, n_nodes: int) -> NDArray[np.intp]:
-    if pairs is None:
-        return np.empty((0, 2), dtype=np.intp)
-    asked = np.asarray(pairs)
+    asked = np.asarray([] if pairs is None else pairs)
     if asked.size == 0:
         return np.empty((0, 2), dtype=np.intp)
-    if (
-        asked.ndim != 2
-        or asked.shape[1] != 2
-        or not np.issubdtype(asked.dtype, np.integer)
-        or asked.min() < 0
-        or asked.max() >= n_nodes
-    ):
-        raise ValueError(
-            f"pairs must be pairs of node indices from 0 to {n_nodes - 1}; found an array of "
-            f"shape {asked.shape} and type {asked.dtype}"
-            + (f" from {asked.min()} to {asked.max()}" if asked.dtype.kind in "iuf" else "")
-            + ". Pass an integer array of shape (P, 2)."
-        )
-    return asked.astype(np.intp)
+    if asked.ndim != 2 or asked.shape[1] != 2 or not np.issubdtype(asked.dtype, np.integer):
+        found = f"an array of shape {asked.shape} and type {asked.dtype}"
+    elif asked.min() < 0 or asked.max() >= n_nodes:
+        found = f"indices from {asked.min()} to {asked.max()}"
+    else:
+        return asked.astype(np.intp)
+    raise ValueError(
+        f"pairs must be pairs of node indices from 0 to {n_nodes - 1}; found {found}. "
+        "Pass an integer array of shape (P, 2)."
+    )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from slabfield.exact.tables import linear, present_sums
 from slabfield.models.field import BinaryField
 
 Array = NDArray[np.float64]
@@ -103,18 +104,12 @@ def moments(field: BinaryField) -> tuple[Array, Array]:
     >>> mean.round(3), float(pair_mean[0, 1].round(3))
     (array([0.75, 0.75]), 0.625)
     """
-    n_nodes = field.n_nodes
-    pair_mean = np.zeros((n_nodes, n_nodes))
+    pair_mean = np.empty((field.n_nodes,) * 2)
     remaining = probabilities(field)  # of nodes 0..i, the higher ones summed out
-    for i in reversed(range(n_nodes)):
+    for i in reversed(range(field.n_nodes)):
         lower, upper = remaining.reshape(2, -1)
-        pair_mean[i, i] = upper.sum()
+        pair_mean[i, : i + 1] = pair_mean[: i + 1, i] = present_sums(upper)
         remaining = lower + upper
-        present = upper  # of nodes 0..j, given that node i is 1, times P(x_i = 1)
-        for j in reversed(range(i)):
-            both = present.reshape(2, -1)
-            pair_mean[i, j] = pair_mean[j, i] = both[1].sum()
-            present = both[0] + both[1]
     return np.diag(pair_mean).copy(), pair_mean
 
 
@@ -196,13 +191,8 @@ def _log_weights(field: BinaryField) -> Array:
     _refuse_large(field.n_nodes)
     table = np.zeros(2**field.n_nodes)
     for i in range(field.n_nodes):
-        half = 2**i
-        # What node i adds when it is 1, in the second half: its local field, itself doubled.
-        table[half] = field.bias[i]
-        for j in range(i):
-            low = half + 2**j
-            table[low : low + 2**j] = table[half:low] + field.coupling[i, j]
-        table[half : 2 * half] += table[:half]
+        added = linear(field.bias[i], field.coupling[i, :i])  # by node i, when it is 1
+        np.add(table[: 2**i], added, out=table[2**i : 2 ** (i + 1)])
     return table
 
 
