@@ -1,0 +1,19 @@
+"""Data with known truth, drawn exactly, and small real data."""
+
+from slabfield.datasets.block import make_block
+from slabfield.datasets.digits import load_digits_binary
+from slabfield.datasets.lattice import make_lattice
+from slabfield.datasets.mnist import MnistPatches, load_mnist_patches
+from slabfield.datasets.random_graph import make_random
+from slabfield.datasets.simulated import Simulated, draw_rows
+
+__all__ = [
+    "MnistPatches",
+    "Simulated",
+    "draw_rows",
+    "load_digits_binary",
+    "load_mnist_patches",
+    "make_block",
+    "make_lattice",
+    "make_random",
+]
