@@ -11,7 +11,10 @@ TWO_VALUES = "Every column must hold two values"
 
 
 def describe_faults(
-    faults: Mapping[Fault, Sequence[Column]], columns: Sequence[Column], n_rows: int
+    faults: Mapping[Fault, Sequence[Column]],
+    columns: Sequence[Column],
+    n_rows: int,
+    has_names: bool,
 ) -> str:
     """Say what is wrong with the columns of a table, what was found, and what to do.
 
@@ -21,16 +24,16 @@ def describe_faults(
     >>> from slabfield.checks.columns import read_column
     >>> from slabfield.checks.faults import describe_faults
     >>> column = read_column("sleep", np.array([0, 1, 2, 3]))
-    >>> print(describe_faults({"values": [column]}, [column], n_rows=4))
+    >>> print(describe_faults({"values": [column]}, [column], n_rows=4, has_names=True))
     Every column must hold two values; column 'sleep' holds 0, 1, 2 and 3.
     Binarise with binarize=2 (1 where the value is at least 2), or drop the column.
     """
     writers: dict[Fault, Callable[[Sequence[Column]], str]] = {
         "missing": _missing,
         "infinite": _infinite,
-        "object": _objects,
-        "identifier": lambda bad: _identifiers(bad, n_rows),
-        "text": _text,
+        "object": lambda bad: f"{_objects(bad)}\n{_drop(bad, has_names)}",
+        "identifier": lambda bad: f"{_identifiers(bad, n_rows)}\n{_drop(bad, has_names)}",
+        "text": lambda bad: f"{_text(bad)}\n{_drop(bad, has_names)}",
         "values": lambda bad: _values(bad, columns),
     }
     return "\n".join(write(faults[kind]) for kind, write in writers.items() if kind in faults)
@@ -56,16 +59,14 @@ def _infinite(bad: Sequence[Column]) -> str:
 def _objects(bad: Sequence[Column]) -> str:
     return (
         f"X must hold numbers, words, True and False; {_named(bad)} "
-        f"{_number(bad, 'holds', 'hold')} objects such as {shown_value(bad[0].distinct[0])}.\n"
-        f"{_drop(bad)}"
+        f"{_number(bad, 'holds', 'hold')} objects such as {shown_value(bad[0].distinct[0])}."
     )
 
 
 def _identifiers(bad: Sequence[Column], n_rows: int) -> str:
     return (
         f"{TWO_VALUES}; {_named(bad)} {_number(bad, 'has', 'have')} as many different values as "
-        f"there are rows ({n_rows}): {_number(bad, 'a likely identifier', 'likely identifiers')}.\n"
-        f"{_drop(bad)}"
+        f"there are rows ({n_rows}): {_number(bad, 'a likely identifier', 'likely identifiers')}."
     )
 
 
@@ -74,7 +75,7 @@ def _text(bad: Sequence[Column]) -> str:
     return (
         f"{TWO_VALUES}; {_named(bad)} {_number(bad, 'looks', 'look')} like free text: "
         f"{len(bad[0].distinct)} different entries{_number(bad, '', f' in {bad[0].name!r}')}, "
-        f"such as {examples}.\n{_drop(bad)}"
+        f"such as {examples}."
     )
 
 
@@ -107,7 +108,9 @@ def _named(bad: Sequence[Column]) -> str:
     return f"{_number(bad, 'column', 'columns')} {listed([repr(column.name) for column in bad])}"
 
 
-def _drop(bad: Sequence[Column]) -> str:
+def _drop(bad: Sequence[Column], has_names: bool) -> str:
+    if not has_names:
+        return f"Drop {_number(bad, 'it', 'them')}."
     names = ", ".join(repr(column.name) for column in bad[:SHOWN])
     more = ", ..." if len(bad) > SHOWN else ""
     return f"Drop {_number(bad, 'it', 'them')}, for example df.drop(columns=[{names}{more}])."

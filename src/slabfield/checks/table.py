@@ -104,7 +104,7 @@ def code_binary(X: object, binarize: float | Mapping[str, float] | None = None) 
         if fault is not None:
             faults.setdefault(fault, []).append(column)
     if faults:
-        raise InputError(describe_faults(faults, columns, n_rows))
+        raise InputError(describe_faults(faults, columns, n_rows, opened.has_names))
     _warn_of_spelling(columns)
     _warn_of_identifiers(columns, thresholds, n_rows)
     codings = [code_column(*pair) for pair in zip(columns, thresholds, strict=True)]

@@ -1,1 +1,10 @@
-"""Pictures, one small file each."""
+"""Pictures, one small file each.
+
+Importing this package imports matplotlib; ``import slabfield`` does not.
+"""
+
+from __future__ import annotations
+
+from slabfield.plots.network import network
+
+__all__ = ["network"]

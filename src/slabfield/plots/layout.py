@@ -1,0 +1,100 @@
+"""Where the nodes of a picture go."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import shortest_path
+
+Array = NDArray[np.float64]
+
+LEAST_PROBABILITY = 0.02
+"""Pairs less probable than this are drawn as far apart as pairs of this probability."""
+
+MOST_FOR_STRESS = 150
+"""With more nodes than this the springs are laid out by a cheaper method."""
+
+
+def place_nodes(inclusion_probability: Array) -> Array:
+    """Place nodes so that those joined by probable edges lie close together.
+
+    All pairs count, each by its inclusion probability, so the places do not depend on which
+    edges are drawn. The same probabilities always give the same places.
+
+    Parameters
+    ----------
+    inclusion_probability : array of shape (D, D)
+        Symmetric; its diagonal is ignored.
+
+    Returns
+    -------
+    array of shape (D, 2)
+        Places, centred, the picture wider than high, within [-1, 1].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield.plots.layout import place_nodes
+    >>> chain = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], dtype=float)
+    >>> np.abs(place_nodes(chain)[:, 0]).round(2) + 0.0
+    array([1., 0., 1.])
+    """
+    n_nodes = inclusion_probability.shape[0]
+    if n_nodes < 3:
+        return np.column_stack([np.linspace(-1, 1, n_nodes), np.zeros(n_nodes)])
+    lengths = 1 / np.clip(inclusion_probability, LEAST_PROBABILITY, 1)
+    np.fill_diagonal(lengths, 0)
+    # The root keeps clusters that are hardly linked from drifting to the edges of the picture.
+    distances = np.sqrt(shortest_path(lengths, directed=False))
+    start = _principal_places(distances)
+    if n_nodes <= MOST_FOR_STRESS:
+        places = _relax_distances(distances, start)
+    else:
+        places = _relax_springs(inclusion_probability, start)
+    return _framed(places)
+
+
+def _principal_places(distances: Array) -> Array:
+    """Classical scaling: the plane that keeps squared distances best."""
+    n_nodes = distances.shape[0]
+    centre = np.eye(n_nodes) - 1 / n_nodes
+    values, vectors = np.linalg.eigh(-0.5 * centre @ distances**2 @ centre)
+    places = vectors[:, -2:][:, ::-1] * np.sqrt(np.maximum(values[-2:][::-1], 1e-9))
+    # Equal nodes would start, and stay, on the same spot.
+    angles = np.arange(n_nodes) * 2.4
+    places += 1e-3 * np.column_stack([np.cos(angles), np.sin(angles)])
+    return np.asarray(places)
+
+
+def _relax_distances(distances: Array, start: Array) -> Array:
+    n_nodes = distances.shape[0]
+    nodes = range(n_nodes)
+    placed = nx.kamada_kawai_layout(
+        nx.empty_graph(n_nodes),
+        dist={i: {j: distances[i, j] for j in nodes} for i in nodes},
+        pos={i: start[i] for i in nodes},
+    )
+    return np.array([placed[i] for i in nodes])
+
+
+def _relax_springs(inclusion_probability: Array, start: Array) -> Array:
+    weights = np.where(inclusion_probability > LEAST_PROBABILITY, inclusion_probability, 0)
+    np.fill_diagonal(weights, 0)
+    nodes = range(weights.shape[0])
+    placed = nx.spring_layout(
+        nx.from_numpy_array(weights),
+        pos={i: start[i] for i in nodes},
+        seed=0,
+        iterations=100,
+    )
+    return np.array([placed[i] for i in nodes])
+
+
+def _framed(places: Array) -> Array:
+    """Turn the long side level, fix what is left and what is up, and scale to [-1, 1]."""
+    places = places - places.mean(axis=0)
+    _, _, axes = np.linalg.svd(places, full_matrices=False)
+    turned = places @ axes.T
+    turned *= np.where(turned[np.abs(turned).argmax(axis=0), [0, 1]] < 0, -1, 1)
+    return np.asarray(turned / np.abs(turned).max())
