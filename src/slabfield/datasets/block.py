@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from slabfield.checks import check_number, check_positive_int
 from slabfield.datasets.simulated import (
     N_SWEEPS,
     Method,
@@ -12,7 +13,6 @@ from slabfield.datasets.simulated import (
     ising_field,
     simulate,
     two_streams,
-    whole_number,
 )
 from slabfield.exact.elimination import MEMORY_LIMIT
 
@@ -64,12 +64,10 @@ def make_block(
     >>> data.rows.shape, data.method
     ((1000, 12), 'enumeration')
     """
-    for name, probability in (("p_within", p_within), ("p_across", p_across)):
-        if not 0 <= probability <= 1:
-            raise ValueError(
-                f"{name} must be a probability; found {probability}. Pass a number from 0 to 1."
-            )
-    n_nodes = whole_number("n_groups", n_groups) * whole_number("group_size", group_size)
+    check_number("p_within", p_within, 0, 1)
+    check_number("p_across", p_across, 0, 1)
+    group_size = check_positive_int("group_size", group_size)
+    n_nodes = check_positive_int("n_groups", n_groups) * group_size
     field_rng, row_rng = two_streams(random_state)
     group = np.arange(n_nodes) // group_size
     within = group[:, None] == group[None, :]

@@ -18,7 +18,7 @@ def load_digits_binary(pool: int | None = None) -> pd.DataFrame:
 
     A pixel is 1 where its grey value, from 0 to 16, is at least 4. At that threshold 8 of the 64
     pixels are 0 in every image: r0c0, r1c0, r2c0, r3c0, r3c7, r4c0, r4c7 and r7c0. They are
-    kept. None of the 16 pooled pixels is constant; their means go from 0.008 (r2c0) to 0.94.
+    kept. None of the 16 pooled pixels is constant; their means go from 0.008 (r3c0) to 0.94 (r2c2).
 
     Parameters
     ----------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from slabfield.checks import InputError, check_positive_int
 from slabfield.datasets.simulated import (
     N_SWEEPS,
     Method,
@@ -12,7 +13,6 @@ from slabfield.datasets.simulated import (
     ising_field,
     simulate,
     two_streams,
-    whole_number,
 )
 from slabfield.exact.elimination import MEMORY_LIMIT
 
@@ -59,11 +59,11 @@ def make_lattice(
     >>> data.field.n_edges, data.rows.shape, data.method
     (180, (100, 100), 'elimination')
     """
-    if len(shape) != 2:
-        raise ValueError(
-            f"shape must be a height and a width; found {shape}. Pass, for instance, (10, 10)."
+    if np.shape(shape) != (2,):
+        raise InputError(
+            f"shape must be a height and a width; got {shape!r}. Pass for example shape=(10, 10)."
         )
-    height, width = (whole_number("shape", side) for side in shape)
+    height, width = map(check_positive_int, ("shape[0]", "shape[1]"), shape)
     field_rng, row_rng = two_streams(random_state)
     index = np.arange(height * width).reshape(height, width)
     edges = np.zeros((index.size, index.size), dtype=np.bool_)

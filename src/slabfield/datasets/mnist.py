@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from slabfield.checks import check_positive_int
 from slabfield.datasets.mnist_files import find_images, from_openml
-from slabfield.datasets.simulated import RandomState, whole_number
+from slabfield.datasets.simulated import RandomState
 
 DATA_VARIABLE = "SLABFIELD_DATA"
 """Environment variable that names the folder of real data."""
@@ -86,7 +87,7 @@ def load_mnist_patches(
     >>> data.train.shape, data.shape, data.corner  # doctest: +SKIP
     ((1000, 108), (9, 12), (3, 1))
     """
-    n_rows = None if n_train is None else whole_number("n_train", n_train)
+    n_rows = check_positive_int("n_train", n_train, allow_none=True)
     train, test = (_small_and_binary(images) for images in _images(source))
     if n_rows is not None and n_rows > len(train):
         raise ValueError(

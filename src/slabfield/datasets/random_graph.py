@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from slabfield.checks import check_positive_int
 from slabfield.datasets.simulated import (
     N_SWEEPS,
     Method,
@@ -10,7 +11,6 @@ from slabfield.datasets.simulated import (
     ising_field,
     simulate,
     two_streams,
-    whole_number,
 )
 from slabfield.exact.elimination import MEMORY_LIMIT
 
@@ -46,7 +46,7 @@ def make_random(
         Standard deviations of couplings and biases, on the Ising scale.
     method, memory_limit, n_sweeps
         How rows are drawn, as in `draw_rows`. With the default degree and limit exact draws
-        reach about 120 nodes; beyond, ask for ``method="gibbs"``.
+        reach about 110 nodes; beyond, ask for ``method="gibbs"``.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def make_random(
     >>> data.rows.shape, data.method
     ((100, 40), 'elimination')
     """
-    n_nodes = whole_number("n_nodes", n_nodes, least=2)
+    n_nodes = check_positive_int("n_nodes", n_nodes, low=2)
     if not 0 <= mean_degree <= n_nodes - 1:
         raise ValueError(
             f"mean_degree must be from 0 to n_nodes - 1 = {n_nodes - 1}; found {mean_degree}. "

@@ -7,8 +7,10 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from slabfield.checks import check_choice, check_number, check_positive_int
 from slabfield.datasets.gibbs import gibbs_rows
 from slabfield.exact import elimination, enumeration
+from slabfield.exact.planning import readable_bytes
 from slabfield.models.field import BinaryField
 
 Method = Literal["auto", "enumeration", "elimination", "gibbs"]
@@ -177,11 +179,8 @@ def ising_field(
     >>> ising_field(np.eye(5, k=1) > 0, np.random.default_rng(0), 0.5, 0.1).n_edges
     4
     """
-    for name, scale in (("coupling_scale", coupling_scale), ("bias_scale", bias_scale)):
-        if not 0 <= scale < np.inf:
-            raise ValueError(
-                f"{name} must be a standard deviation; found {scale}. Pass a number of 0 or more."
-            )
+    check_number("coupling_scale", coupling_scale, low=0)
+    check_number("bias_scale", bias_scale, low=0)
     n_nodes = len(edges)
     first, second = np.nonzero(np.triu(edges, 1))
     values = rng.normal(0.0, coupling_scale, first.size)
@@ -192,37 +191,6 @@ def ising_field(
     return BinaryField.from_ising(rng.normal(0.0, bias_scale, n_nodes), coupling)
 
 
-def whole_number(name: str, value: int, least: int = 1) -> int:
-    """Check a count that a user hands in.
-
-    Parameters
-    ----------
-    name : str
-        What the user calls it.
-    value : int
-        What was handed in.
-    least : int
-        Smallest value allowed.
-
-    Returns
-    -------
-    int
-        The value.
-
-    Examples
-    --------
-    >>> from slabfield.datasets.simulated import whole_number
-    >>> whole_number("n_rows", 100)
-    100
-    """
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise ValueError(
-            f"{name} must be a whole number of at least {least}; found {value!r}. "
-            f"Pass, for instance, {name}={max(least, 100)}."
-        )
-    return int(value)
-
-
 def _draw(
     field: BinaryField,
     n_rows: int,
@@ -231,12 +199,10 @@ def _draw(
     memory_limit: int,
     n_sweeps: int,
 ) -> tuple[NDArray[np.uint8], str]:
-    n_rows, n_sweeps = whole_number("n_rows", n_rows), whole_number("n_sweeps", n_sweeps)
-    if method not in get_args(Method):
-        raise ValueError(
-            f"method must be one of {', '.join(map(repr, get_args(Method)))}; found {method!r}. "
-            "Leave it out for exact draws."
-        )
+    n_rows = check_positive_int("n_rows", n_rows)
+    n_sweeps = check_positive_int("n_sweeps", n_sweeps)
+    memory_limit = check_positive_int("memory_limit", memory_limit)
+    check_choice("method", method, get_args(Method))
     if method == "gibbs":
         return gibbs_rows(field, n_rows, rng, n_sweeps), "gibbs"
     small = field.n_nodes <= enumeration.MAX_NODES
@@ -247,7 +213,8 @@ def _draw(
     except elimination.TableTooLargeError as error:
         raise ValueError(
             f"Exact draws from this field of {field.n_nodes} nodes and {field.n_edges} edges are "
-            f"out of reach; variable elimination needs at least {error.needed_bytes:,} bytes of "
-            f"tables, and memory_limit is {error.memory_limit:,}. Ask for approximate draws by "
-            'name with method="gibbs", raise memory_limit, or make the graph smaller or sparser.'
+            "out of reach; the tables of variable elimination need at least "
+            f"{readable_bytes(error.needed_bytes)}, and memory_limit is "
+            f"{readable_bytes(error.memory_limit)}. Ask for approximate draws by name with "
+            'method="gibbs", raise memory_limit, or make the graph smaller or sparser.'
         ) from error

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from slabfield.checks import check_positive_int
 from slabfield.exact.planning import (
     MEMORY_LIMIT,
     Plan,
@@ -176,6 +177,7 @@ def sample(
     array([[0, 1, 0],
            [0, 1, 0]], dtype=uint8)
     """
+    n = check_positive_int("n", n, low=0)
     chosen = plan(field, memory_limit)
     refuse_large(chosen, chosen.sample_bytes, memory_limit)
     log_odds = _forward(field, chosen, keep=True)[1]

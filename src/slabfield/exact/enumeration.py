@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from slabfield.checks import check_positive_int
 from slabfield.exact.tables import linear, present_sums
 from slabfield.models.field import BinaryField
 
@@ -179,6 +180,7 @@ def sample(field: BinaryField, n: int, rng: np.random.Generator) -> NDArray[np.u
     array([[0, 1, 0],
            [0, 1, 0]], dtype=uint8)
     """
+    n = check_positive_int("n", n, low=0)
     cumulative = np.cumsum(probabilities(field))
     cumulative /= cumulative[-1]
     # side="right" skips states of probability 0, and u < 1 keeps the index inside the table.

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from slabfield.checks import check_positive_int
 from slabfield.models.field import BinaryField
 
 Separator = tuple[int, ...]
@@ -44,9 +45,9 @@ class TableTooLargeError(ValueError):
         self.memory_limit = memory_limit
         super().__init__(
             f"Variable elimination of this field of {n_nodes} nodes does not fit the memory "
-            f"limit; it needs at least {_readable(needed_bytes)} (a table of "
+            f"limit; it needs at least {readable_bytes(needed_bytes)} (a table of "
             f"2^{largest_table.bit_length() - 1} numbers and those kept beside it) and the limit "
-            f"is {_readable(memory_limit)}. Raise memory_limit if the machine has the memory; "
+            f"is {readable_bytes(memory_limit)}. Raise memory_limit if the machine has the memory; "
             "otherwise exact answers are out of reach here: use Gibbs sampling."
         )
 
@@ -117,20 +118,15 @@ def plan(field: BinaryField, memory_limit: int | None = None) -> Plan:
     >>> elimination.plan(chain).width
     1
     """
-    width_limit = (
-        None if memory_limit is None else max(memory_limit // BYTES_PER_NUMBER, 1).bit_length() - 1
-    )
+    limit = check_positive_int("memory_limit", memory_limit, allow_none=True)
     neighbours = _neighbour_masks(field)
-    tried = [
-        _collect(_min_fill(neighbours), width_limit),
-        _collect(_in_order(neighbours, range(field.n_nodes)), width_limit),
-    ]
+    ways = (_min_fill(neighbours), _in_order(neighbours, range(field.n_nodes)))
+    tried = [_collect(steps, limit) for steps in ways]
     finished = [steps for steps, complete in tried if complete]
-    if not finished:
-        table = min(2 ** max(mask.bit_count() for _, mask in steps) for steps, _ in tried)
-        assert memory_limit is not None
-        raise TableTooLargeError(BYTES_PER_NUMBER * table, memory_limit, table, field.n_nodes)
-    return _sized(min(finished, key=lambda steps: sum(2 ** mask.bit_count() for _, mask in steps)))
+    if limit is not None and not finished:
+        table = min(1 << steps[-1][1].bit_count() for steps, _ in tried)
+        raise TableTooLargeError(BYTES_PER_NUMBER * table, limit, table, field.n_nodes)
+    return _sized(min(finished, key=lambda steps: sum(1 << mask.bit_count() for _, mask in steps)))
 
 
 def follow(field: BinaryField, order: Sequence[int]) -> Plan:
@@ -216,12 +212,13 @@ def _in_order(neighbours: Sequence[int], order: Iterable[int]) -> Iterator[Step]
         yield node, separator
 
 
-def _collect(steps: Iterable[Step], width_limit: int | None) -> tuple[list[Step], bool]:
-    """Take the steps up to the first that is too wide; say whether that is all of them."""
+def _collect(steps: Iterable[Step], memory_limit: int | None) -> tuple[list[Step], bool]:
+    """Take the steps up to the first too large table; say whether that is all of them."""
     taken = []
     for step in steps:
         taken.append(step)
-        if width_limit is not None and step[1].bit_count() > width_limit:
+        table_bytes = BYTES_PER_NUMBER << step[1].bit_count()
+        if memory_limit is not None and table_bytes > memory_limit:
             return taken, False
     return taken, True
 
@@ -308,6 +305,23 @@ def _join(masks: list[int], node: int) -> None:
     masks[node] = 0
 
 
-def _readable(n_bytes: int) -> str:
-    """Bytes in full, or as a power of two where the number would be too long to read."""
+def readable_bytes(n_bytes: int) -> str:
+    """Write a number of bytes in full, or as a power of two where that would be too long.
+
+    Parameters
+    ----------
+    n_bytes : int
+        Of any size.
+
+    Returns
+    -------
+    str
+        For a message.
+
+    Examples
+    --------
+    >>> from slabfield.exact.planning import readable_bytes
+    >>> readable_bytes(2**30), readable_bytes(2**100)
+    ('1,073,741,824 bytes', '2^100 bytes')
+    """
     return f"{n_bytes:,} bytes" if n_bytes < 10**15 else f"2^{n_bytes.bit_length() - 1} bytes"
