@@ -1,0 +1,160 @@
+"""The table of weights of all 2^D states of a binary field; bit i of an index is node i."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from slabfield._jit import fast, inner
+
+LOG2E = 1.0 / math.log(2.0)
+LN2 = math.log(2.0)
+LOWEST = -700.0
+TAYLOR = np.array([1.0 / math.factorial(k) for k in range(14)])
+T0, T1, T2, T3, T4, T5, T6, T7, T8, T9, T10, T11, T12, T13 = (float(t) for t in TAYLOR)
+
+
+@fast
+def exponentiate(values, shift, bits):
+    """Replace ``values`` by exp(values - shift), to about 1e-14 relative; shift is their maximum.
+
+    Works in vector instructions: exp(x) = 2^k exp(r) with |r| below 0.35, the power of two added to
+    the exponent's bits. ``bits`` is the same memory seen as 64-bit integers. What would be below
+    e^-700 becomes e^-700.
+    """
+    for s in range(values.size):
+        x = values[s] - shift
+        x = LOWEST if x < LOWEST else x
+        k = np.floor(x * LOG2E + 0.5)
+        r = x - k * LN2
+        p = T7 + r * (T8 + r * (T9 + r * (T10 + r * (T11 + r * (T12 + r * T13)))))
+        p = T0 + r * (T1 + r * (T2 + r * (T3 + r * (T4 + r * (T5 + r * (T6 + r * p))))))
+        values[s] = p
+        bits[s] += np.int64(np.int32(k)) << 52
+
+
+@fast
+def add_shifted(target, source, shift):
+    """Fill ``target`` with ``source`` plus a number."""
+    for s in range(source.size):
+        target[s] = source[s] + shift
+
+
+@fast
+def add_two(target, source, other):
+    """Fill ``target`` with ``source`` plus ``other``."""
+    for s in range(source.size):
+        target[s] = source[s] + other[s]
+
+
+@fast
+def total_of(values):
+    """Sum of an array."""
+    total = 0.0
+    for s in range(values.size):
+        total += values[s]
+    return total
+
+
+@fast
+def largest_of(values):
+    """Maximum of an array."""
+    most = values[0]
+    for s in range(values.size):
+        most = values[s] if values[s] > most else most
+    return most
+
+
+@inner
+def fill_table(weights, scratch, bias, matrix):
+    """Fill ``weights`` with the relative weights of all states; return the log of their scale.
+
+    The log weights are built by doubling: the half of the table in which node i is 1 is the half in
+    which it is 0, plus the field of node i, which is itself built by doubling.
+    """
+    weights[0] = 0.0
+    for i in range(bias.size):
+        size = 1 << i
+        scratch[0] = bias[i]
+        for j in range(i):
+            half = 1 << j
+            add_shifted(scratch[half : 2 * half], scratch[:half], matrix[i, j])
+        add_two(weights[size : 2 * size], weights[:size], scratch[:size])
+    shift = largest_of(weights)
+    exponentiate(weights, shift, weights.view(np.int64))
+    return shift
+
+
+@fast
+def fold(target, high, low, size):
+    """Add blocks of ``high`` to blocks of ``low`` that are ``size`` long and 2 size apart."""
+    for s in range(size):
+        target[low + s] += target[high + s]
+
+
+@inner
+def superset_sums(sums):
+    """Turn weights of states into sums over all states that contain a set of ones, in place."""
+    size = 1
+    while size < sums.size:
+        for start in range(0, sums.size, 2 * size):
+            fold(sums, start + size, start, size)
+        size *= 2
+
+
+@fast
+def strided_sum(weights, start, count, step):
+    """Sum of ``count`` weights from ``start``, ``step`` apart."""
+    total = 0.0
+    for s in range(count):
+        total += weights[start + s * step]
+    return total
+
+
+@fast
+def strided_scale(weights, start, count, step, factor):
+    """Multiply ``count`` weights from ``start``, ``step`` apart."""
+    for s in range(count):
+        weights[start + s * step] *= factor
+
+
+@inner
+def sum_where(weights, low, high):
+    """Sum of the weights of the states in which nodes low < high are both 1 (low may equal high).
+
+    The sub-cube is walked in its longest runs: contiguous where the low node allows, else strided.
+    """
+    size = weights.size
+    a, b = 1 << low, 1 << high
+    total = 0.0
+    if low == high:
+        for start in range(b, size, 2 * b):
+            total += total_of(weights[start : start + b])
+        return total
+    for outer in range(b, size, 2 * b):
+        if a >= 8:
+            for start in range(outer + a, outer + b, 2 * a):
+                total += total_of(weights[start : start + a])
+        else:
+            for offset in range(a):
+                total += strided_sum(weights, outer + a + offset, b // (2 * a), 2 * a)
+    return total
+
+
+@inner
+def scale_where(weights, low, high, factor):
+    """Multiply the weights of the states in which nodes low < high are both 1."""
+    size = weights.size
+    a, b = 1 << low, 1 << high
+    if low == high:
+        for start in range(b, size, 2 * b):
+            strided_scale(weights, start, b, 1, factor)
+        return
+    for outer in range(b, size, 2 * b):
+        if a >= 8:
+            for start in range(outer + a, outer + b, 2 * a):
+                strided_scale(weights, start, a, 1, factor)
+        else:
+            for offset in range(a):
+                strided_scale(weights, outer + a + offset, b // (2 * a), 2 * a, factor)

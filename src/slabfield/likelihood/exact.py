@@ -1,0 +1,213 @@
+"""Exact engines: the weights of all states of a small field."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from slabfield._jit import inner
+from slabfield.kernels.cliques import (
+    all_states,
+    bias_means,
+    column_potential,
+    dot_features,
+    table_row,
+    weighted_moments,
+)
+from slabfield.kernels.slab import tilted_mean
+from slabfield.kernels.table import fill_table, scale_where, sum_where, superset_sums, total_of
+from slabfield.likelihood import engine as interface
+from slabfield.models.binary import BinaryPairwise
+from slabfield.models.loglinear import Cliques, LogLinear
+
+MAX_STATES = 2**20
+
+
+class BinaryTable(NamedTuple):
+    """Weights of all 2^D states of a binary pairwise field.
+
+    ``total`` holds the sum of the weights and the log of the scale that was divided out.
+    """
+
+    first: Any
+    second: Any
+    weights: Any
+    scratch: Any
+    matrix: Any
+    total: Any
+
+
+class StateTable(NamedTuple):
+    """Weights of all joint states of a general log-linear field."""
+
+    cliques: Cliques
+    states: Any
+    weights: Any
+    total: Any
+
+
+def exact_engine(model: BinaryPairwise | LogLinear) -> BinaryTable | StateTable:
+    """Return the exact engine of a model; the caller has checked that it is small enough."""
+    size = int(np.prod(model.n_states))
+    if isinstance(model, BinaryPairwise):
+        first, second = model.ends
+        matrix = np.zeros((model.n_nodes, model.n_nodes))
+        return BinaryTable(first, second, np.ones(size), np.zeros(size), matrix, np.zeros(2))
+    return StateTable(model.cliques, all_states(model.n_states), np.ones(size), np.zeros(2))
+
+
+@interface.advance.register(BinaryTable)
+def advance(engine, state, rng):
+    """Fill the table anew."""
+    engine.matrix[:] = 0.0
+    for k in range(state.n_members[0]):
+        edge = state.members[k]
+        engine.matrix[engine.second[edge], engine.first[edge]] = state.coupling[edge]
+    engine.total[1] = fill_table(engine.weights, engine.scratch, state.bias, engine.matrix)
+    engine.total[0] = total_of(engine.weights)
+
+
+@interface.gradient_means.register(BinaryTable)
+def gradient_means(engine, state, bias_mean, coupling_mean):
+    """All single and pair means from one transform of the table."""
+    sums = engine.scratch
+    sums[:] = engine.weights
+    superset_sums(sums)
+    for i in range(bias_mean.size):
+        bias_mean[i] = sums[1 << i] / sums[0]
+    for k in range(state.n_members[0]):
+        edge = state.members[k]
+        both = (1 << engine.first[edge]) | (1 << engine.second[edge])
+        coupling_mean[edge] = sums[both] / sums[0]
+
+
+@inner
+def pair_mean(engine, edge):
+    """Mean of x_i x_j now."""
+    mean = sum_where(engine.weights, engine.first[edge], engine.second[edge]) / engine.total[0]
+    return min(mean, 1.0)
+
+
+@interface.moments_without.register(BinaryTable)
+def moments_without(engine, state, alpha, mean, covariance):
+    """Closed form: taking the coupling a out divides the odds of the feature by e^a."""
+    mean[0] = tilted_mean(-state.coupling[alpha], pair_mean(engine, alpha))
+    covariance[0, 0] = mean[0] * (1 - mean[0])
+
+
+@interface.bias_mean_without.register(BinaryTable)
+def bias_mean_without(engine, state, i):
+    """Closed form, as for a coupling."""
+    mean = min(sum_where(engine.weights, i, i) / engine.total[0], 1.0)
+    return tilted_mean(-state.bias[i], mean)
+
+
+@interface.log_ratio.register(BinaryTable)
+def log_ratio(engine, sums, state, alpha, target):
+    """Exact, equation 11."""
+    change = target[0] - state.coupling[alpha]
+    growth = math.log1p(pair_mean(engine, alpha) * math.expm1(change))
+    return sums.coupling[alpha] * change - sums.n_rows * growth, 0.0
+
+
+@interface.set_group.register(BinaryTable)
+def set_group(engine, state, alpha, target):
+    """Multiply a quarter of the table."""
+    factor = math.exp(target[0] - state.coupling[alpha])
+    i, j = engine.first[alpha], engine.second[alpha]
+    before = sum_where(engine.weights, i, j)
+    scale_where(engine.weights, i, j, factor)
+    engine.total[0] += before * (factor - 1.0)
+
+
+@interface.set_bias.register(BinaryTable)
+def set_bias(engine, state, i, target):
+    """Multiply half of the table."""
+    scale_where(engine.weights, i, i, math.exp(target - state.bias[i]))
+    engine.total[0] = total_of(engine.weights)
+
+
+@interface.log_partition.register(BinaryTable)
+def log_partition(engine):
+    """Log of the sum of the weights, at their scale."""
+    return math.log(engine.total[0]) + engine.total[1]
+
+
+@interface.advance.register(StateTable)
+def advance_states(engine, state, rng):
+    """Fill the table anew."""
+    most = -math.inf
+    for s in range(engine.weights.size):
+        engine.weights[s] = column_potential(
+            engine.cliques, state.bias, state.coupling, state.present, engine.states, s
+        )
+        most = max(most, engine.weights[s])
+    for s in range(engine.weights.size):
+        engine.weights[s] = math.exp(engine.weights[s] - most)
+    engine.total[0] = total_of(engine.weights)
+    engine.total[1] = most
+
+
+@interface.gradient_means.register(StateTable)
+def gradient_means_states(engine, state, bias_mean, coupling_mean):
+    """Weighted sums over all states."""
+    cliques = engine.cliques
+    bias_means(cliques, engine.states, engine.weights, bias_mean)
+    for k in range(state.n_members[0]):
+        alpha = state.members[k]
+        start, stop = cliques.group_start[alpha], cliques.group_start[alpha + 1]
+        covariance = np.empty((stop - start, stop - start))
+        mean = coupling_mean[start:stop]
+        weighted_moments(cliques, alpha, engine.states, engine.weights, mean, covariance)
+
+
+@inner
+def features_shift(engine, alpha, s, state, target):
+    """Change of the log weight of state s when a group goes to ``target``."""
+    row = table_row(engine.cliques, alpha, engine.states, s)
+    now = dot_features(
+        engine.cliques, alpha, row, state.coupling, engine.cliques.group_start[alpha]
+    )
+    return dot_features(engine.cliques, alpha, row, target, 0) - now
+
+
+@interface.moments_without.register(StateTable)
+def moments_without_states(engine, state, alpha, mean, covariance):
+    """Moments under weights from which the group has been taken out."""
+    zero = np.zeros(mean.size)
+    weights = np.empty_like(engine.weights)
+    for s in range(weights.size):
+        weights[s] = engine.weights[s] * math.exp(
+            features_shift(engine, alpha, s, state, zero)
+        )
+    weighted_moments(engine.cliques, alpha, engine.states, weights, mean, covariance)
+
+
+@interface.log_ratio.register(StateTable)
+def log_ratio_states(engine, sums, state, alpha, target):
+    """Exact: the mean of exp(change . f) over all states."""
+    start = engine.cliques.group_start[alpha]
+    gain = 0.0
+    for k in range(engine.cliques.group_start[alpha + 1] - start):
+        gain += sums.coupling[start + k] * (target[k] - state.coupling[start + k])
+    ratio = 0.0
+    for s in range(engine.weights.size):
+        shift = features_shift(engine, alpha, s, state, target)
+        ratio += engine.weights[s] * math.exp(shift)
+    return gain - sums.n_rows * math.log(ratio / engine.total[0]), 0.0
+
+
+@interface.set_group.register(StateTable)
+def set_group_states(engine, state, alpha, target):
+    """Multiply the weight of every state."""
+    for s in range(engine.weights.size):
+        engine.weights[s] *= math.exp(features_shift(engine, alpha, s, state, target))
+    engine.total[0] = total_of(engine.weights)
+
+
+@interface.log_partition.register(StateTable)
+def log_partition_states(engine):
+    """Log of the sum of the weights, at their scale."""
+    return math.log(engine.total[0]) + engine.total[1]

@@ -1,0 +1,224 @@
+"""Particle engines: moments from persistent Gibbs particles, ratios to second order."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slabfield._jit import inner
+from slabfield.kernels.cliques import bias_means, resample_node, weighted_moments
+from slabfield.kernels.counts import count_node, count_pair, n_words, pack
+from slabfield.kernels.gibbs import fill_neighbours, new_lanes, sweep
+from slabfield.likelihood import engine as interface
+from slabfield.models.binary import BinaryPairwise
+from slabfield.models.loglinear import Cliques, LogLinear
+
+
+class BinaryParticles(NamedTuple):
+    """Particles of a binary pairwise field, as floats (D, n) and packed into words.
+
+    With rows in ``restart`` every advance begins from rows drawn from it ("brief" sampling); with
+    none, from where the particles were (persistent).
+    """
+
+    first: Any
+    second: Any
+    states: Any
+    packed: Any
+    lanes: Any
+    field: Any
+    neighbours: Any
+    weights: Any
+    degree: Any
+    n_sweeps: int
+    restart: Any
+
+
+class CliqueParticles(NamedTuple):
+    """Particles of a general log-linear field, as integers (D, n), all of weight one."""
+
+    cliques: Cliques
+    states: Any
+    weights: Any
+    n_sweeps: int
+    restart: Any
+
+
+def particle_engine(
+    model: BinaryPairwise | LogLinear,
+    n_particles: int,
+    n_sweeps: int,
+    restart: NDArray[Any] | None,
+    rng: np.random.Generator,
+) -> BinaryParticles | CliqueParticles:
+    """Return particles in random states, or to be restarted from the given rows."""
+    n_states = model.n_states
+    rows = np.zeros((0, n_states.size)) if restart is None else np.asarray(restart)
+    start = np.floor(rng.random((n_states.size, n_particles)) * n_states[:, None])
+    if isinstance(model, LogLinear):
+        ones = np.ones(n_particles)
+        return CliqueParticles(
+            model.cliques, start.astype(np.int64), ones, n_sweeps, rows.astype(np.int64)
+        )
+    first, second = model.ends
+    d = model.n_nodes
+    return BinaryParticles(
+        first,
+        second,
+        start.astype(np.float32),
+        np.zeros((n_words(n_particles), d), np.uint64),
+        new_lanes(n_particles, rng),
+        np.zeros(n_particles, np.float32),
+        np.zeros((d, d), np.int32),
+        np.zeros((d, d), np.float32),
+        np.zeros(d, np.int64),
+        n_sweeps,
+        rows.astype(np.float32),
+    )
+
+
+@inner
+def restart_from_rows(states, rows, rng):
+    """Put every particle onto a row drawn at random."""
+    for s in range(states.shape[1]):
+        row = int(rng.random() * rows.shape[0])
+        for i in range(states.shape[0]):
+            states[i, s] = rows[row, i]
+
+
+@interface.advance.register(BinaryParticles)
+def advance(engine, state, rng):
+    """Sweep the particles under the state's parameters."""
+    fill_neighbours(
+        engine.first, engine.second, state.members, state.n_members[0], state.coupling,
+        engine.neighbours, engine.weights, engine.degree,
+    )  # fmt: skip
+    if engine.restart.shape[0] > 0:
+        restart_from_rows(engine.states, engine.restart, rng)
+    for _ in range(engine.n_sweeps):
+        sweep(
+            engine.states, state.bias, engine.neighbours, engine.weights, engine.degree,
+            engine.lanes, engine.field,
+        )  # fmt: skip
+    pack(engine.states, engine.packed)
+
+
+@interface.gradient_means.register(BinaryParticles)
+def gradient_means(engine, state, bias_mean, coupling_mean):
+    """Shares of the particles, unbiased."""
+    n = engine.states.shape[1]
+    for i in range(bias_mean.size):
+        bias_mean[i] = count_node(engine.packed, i) / n
+    for k in range(state.n_members[0]):
+        edge = state.members[k]
+        coupling_mean[edge] = count_pair(engine.packed, engine.first[edge], engine.second[edge]) / n
+
+
+@inner
+def pair_moments(engine, edge):
+    """Share of the particles with both ends 1, and the feature's variance.
+
+    A share of 0 or 1 among n particles means not seen, not impossible: the variance is that of
+    (count + 1/2) / (n + 1). The mean stays the plain share, which is unbiased.
+    """
+    n = engine.states.shape[1]
+    count = count_pair(engine.packed, engine.first[edge], engine.second[edge])
+    smooth = (count + 0.5) / (n + 1.0)
+    return count / n, smooth * (1 - smooth)
+
+
+@interface.moments_without.register(BinaryParticles)
+def moments_without(engine, state, alpha, mean, covariance):
+    """To first order in the coupling that is taken out (section 4.2 of the paper)."""
+    share, variance = pair_moments(engine, alpha)
+    mean[0] = share - variance * state.coupling[alpha]
+    covariance[0, 0] = variance
+
+
+@interface.log_ratio.register(BinaryParticles)
+def log_ratio(engine, sums, state, alpha, target):
+    """Second order in the change, equation 9, with variance from equation 10."""
+    share, variance = pair_moments(engine, alpha)
+    change = target[0] - state.coupling[alpha]
+    spread = change * change * variance
+    gain = (sums.coupling[alpha] - sums.n_rows * share) * change
+    noise = sums.n_rows * sums.n_rows * spread / engine.states.shape[1]
+    return gain - 0.5 * sums.n_rows * spread, noise
+
+
+@interface.set_group.register(BinaryParticles)
+def set_group(engine, state, alpha, target):
+    """Nothing: the particles hear of it when they are next advanced."""
+
+
+@interface.advance.register(CliqueParticles)
+def advance_cliques(engine, state, rng):
+    """Sweep the particles under the state's parameters."""
+    if engine.restart.shape[0] > 0:
+        restart_from_rows(engine.states, engine.restart, rng)
+    for _ in range(engine.n_sweeps):
+        for s in range(engine.states.shape[1]):
+            for i in range(engine.states.shape[0]):
+                resample_node(
+                    engine.cliques, state.bias, state.coupling, state.present, engine.states,
+                    i, s, rng,
+                )  # fmt: skip
+
+
+@interface.gradient_means.register(CliqueParticles)
+def gradient_means_cliques(engine, state, bias_mean, coupling_mean):
+    """Averages over the particles."""
+    cliques = engine.cliques
+    bias_means(cliques, engine.states, engine.weights, bias_mean)
+    for k in range(state.n_members[0]):
+        alpha = state.members[k]
+        start, stop = cliques.group_start[alpha], cliques.group_start[alpha + 1]
+        covariance = np.empty((stop - start, stop - start))
+        mean = coupling_mean[start:stop]
+        weighted_moments(cliques, alpha, engine.states, engine.weights, mean, covariance)
+
+
+@inner
+def group_moments(engine, alpha, mean, covariance):
+    """Mean and covariance of a group's features; a feature not seen to vary has a little variance.
+
+    As if half a particle more had shown each end of a range of one.
+    """
+    weighted_moments(engine.cliques, alpha, engine.states, engine.weights, mean, covariance)
+    n = engine.states.shape[1]
+    for k in range(mean.size):
+        covariance[k, k] += 0.25 / (n + 1.0)
+
+
+@interface.moments_without.register(CliqueParticles)
+def moments_without_cliques(engine, state, alpha, mean, covariance):
+    """To first order in the parameters that are taken out."""
+    group_moments(engine, alpha, mean, covariance)
+    start = engine.cliques.group_start[alpha]
+    for k in range(mean.size):
+        for m in range(mean.size):
+            mean[k] -= covariance[k, m] * state.coupling[start + m]
+
+
+@interface.log_ratio.register(CliqueParticles)
+def log_ratio_cliques(engine, sums, state, alpha, target):
+    """Second order in the change, equations 9 and 10 for a group."""
+    start = engine.cliques.group_start[alpha]
+    size = engine.cliques.group_start[alpha + 1] - start
+    mean, covariance = np.empty(size), np.empty((size, size))
+    group_moments(engine, alpha, mean, covariance)
+    gain, spread = 0.0, 0.0
+    for k in range(size):
+        change = target[k] - state.coupling[start + k]
+        gain += (sums.coupling[start + k] - sums.n_rows * mean[k]) * change
+        for m in range(size):
+            spread += change * covariance[k, m] * (target[m] - state.coupling[start + m])
+    noise = sums.n_rows * sums.n_rows * spread / engine.states.shape[1]
+    return gain - 0.5 * sums.n_rows * spread, noise
+
+
+@interface.set_group.register(CliqueParticles)
+def set_group_cliques(engine, state, alpha, target):
+    """Nothing: the particles hear of it when they are next advanced."""

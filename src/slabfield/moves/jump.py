@@ -1,0 +1,277 @@
+r"""Reversible jumps: an interaction is added with parameters within a window, or deleted.
+
+The proposal for a group is the Gaussian that the likelihood and the slab suggest at zero, cut to
+the window (equation 12), parameter by parameter; with one parameter a group it is the paper's
+optimal proposal. Forwards and backwards it depends only on the field *without* the interaction.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slabfield._jit import inner
+from slabfield.kernels.slab import draw_window, limited_slope, log_window_integral
+from slabfield.likelihood.engine import log_ratio, moments_without, set_group
+from slabfield.moves.hyper import log_odds
+from slabfield.moves.state import insert, remove
+
+Array = NDArray[np.float64]
+
+
+class JumpSettings(NamedTuple):
+    """Widths of the windows, proposal probabilities, and the order in which births are tried.
+
+    ``order`` lists the interactions that may jump: first the ``n_learnt`` whose probability is p0,
+    then those with a probability of their own, each part by falling ``log_bound``: the log of the
+    most that the chance of a birth can be, prior odds and slab constant apart.
+    """
+
+    width: Array
+    add_probability: float
+    delete_probability: float
+    order: NDArray[np.int64]
+    n_learnt: int
+    log_bound: Array
+
+
+class JumpWork(NamedTuple):
+    """Workspace for one group."""
+
+    mean: Array
+    covariance: Array
+    target: Array
+    doomed: NDArray[np.int64]
+
+
+def new_jump_work(largest_group: int, n_interactions: int) -> JumpWork:
+    """Return a workspace."""
+    return JumpWork(
+        np.zeros(largest_group),
+        np.zeros((largest_group, largest_group)),
+        np.zeros(largest_group),
+        np.zeros(n_interactions, np.int64),
+    )
+
+
+def jump_order(
+    inclusion: Array,
+    width: Array,
+    group_start: NDArray[np.int64],
+    sums_coupling: Array,
+    n_rows: float,
+    lazy: bool,
+) -> tuple[NDArray[np.int64], int, Array]:
+    r"""Return order, n_learnt and log_bound of :class:`JumpSettings`.
+
+    For one parameter of a 0/1 feature judged to second order, the chance of a birth is at most
+    prior odds times :math:`(2 \pi \sigma_0^2)^{-1/2}\, 2 \Delta \exp(\Delta \max(F, N - F))`
+    (equation 16). With ``lazy`` that bound lets births be tried only where they have a chance;
+    without it, or for larger groups, every absent interaction is looked at.
+    """
+    sizes = np.diff(group_start)
+    log_bound = np.full(sizes.size, np.inf)
+    if lazy and np.all(sizes == 1):
+        steepest = np.maximum(sums_coupling, n_rows - sums_coupling)
+        log_bound = np.log(2 * width) + width * steepest
+    own = (inclusion > 0) & (inclusion < 1)
+    log_bound[own] += np.log(inclusion[own] / (1 - inclusion[own]))
+    learnt, fixed = np.flatnonzero(np.isnan(inclusion)), np.flatnonzero(own)
+    order = np.concatenate([part[np.argsort(-log_bound[part], kind="stable")]
+                            for part in (learnt, fixed)])  # fmt: skip
+    return order.astype(np.int64), len(learnt), log_bound
+
+
+@inner
+def prepare(engine, sums, state, settings, start, alpha, precision, mean, covariance):
+    """Slopes (into ``mean``) of the proposal without the interaction; return its log integral."""
+    moments_without(engine, state, alpha, mean, covariance)
+    total = 0.0
+    for k in range(mean.size):
+        curve = sums.n_rows * covariance[k, k] + precision
+        slope = limited_slope(sums.coupling[start + k] - sums.n_rows * mean[k], curve)
+        mean[k] = slope
+        total += log_window_integral(slope, curve, settings.width[start + k])
+    return total
+
+
+@inner
+def log_slab_over_proposal(sums, state, values, slopes, covariance, precision, log_integral):
+    """Log of the slab's density over the proposal's, at ``values``."""
+    total = log_integral
+    for k in range(values.size):
+        a = values[k]
+        curve = sums.n_rows * covariance[k, k] + precision
+        total += 0.5 * math.log(precision / (2 * math.pi)) - 0.5 * precision * a * a
+        total -= a * slopes[k] - 0.5 * curve * a * a
+    return total
+
+
+@inner
+def try_add(engine, sums, prior, group_start, settings, state, work, alpha, log_uniform, rng):
+    """Propose a birth; ``log_uniform`` is the log of the uniform that decides. Return success."""
+    start = group_start[alpha]
+    size = group_start[alpha + 1] - start
+    slopes, covariance, target = work.mean[:size], work.covariance[:size, :size], work.target[:size]
+    precision = state.hyper[1] ** -2
+    log_integral = prepare(
+        engine, sums, state, settings, start, alpha, precision, slopes, covariance
+    )
+    for k in range(size):
+        curve = sums.n_rows * covariance[k, k] + precision
+        target[k] = draw_window(slopes[k], curve, settings.width[start + k], rng)
+    gain, variance = log_ratio(engine, sums, state, alpha, target)
+    accept = log_odds(state, prior, alpha) + gain - math.log1p(0.5 * variance)
+    accept += log_slab_over_proposal(
+        sums, state, target, slopes, covariance, precision, log_integral
+    )
+    accept += math.log(settings.delete_probability / settings.add_probability)
+    if not log_uniform < accept:
+        return False
+    set_group(engine, state, alpha, target)
+    for k in range(size):
+        state.coupling[start + k] = target[k]
+        state.coupling_momentum[start + k] = rng.standard_normal()
+    insert(state, alpha)
+    return True
+
+
+@inner
+def within_window(settings, state, start, stop):
+    """Whether all parameters of a group are within its window."""
+    for p in range(start, stop):
+        if abs(state.coupling[p]) >= settings.width[p]:
+            return False
+    return True
+
+
+@inner
+def try_delete(engine, sums, prior, group_start, settings, state, work, alpha, rng):
+    """Propose a death. Return success."""
+    start = group_start[alpha]
+    size = group_start[alpha + 1] - start
+    slopes, covariance, target = work.mean[:size], work.covariance[:size, :size], work.target[:size]
+    precision = state.hyper[1] ** -2
+    log_integral = prepare(
+        engine, sums, state, settings, start, alpha, precision, slopes, covariance
+    )
+    target[:] = 0.0
+    gain, variance = log_ratio(engine, sums, state, alpha, target)
+    accept = gain - math.log1p(0.5 * variance) - log_odds(state, prior, alpha)
+    accept -= log_slab_over_proposal(
+        sums, state, state.coupling[start : start + size], slopes, covariance, precision,
+        log_integral,
+    )  # fmt: skip
+    accept += math.log(settings.add_probability / settings.delete_probability)
+    if not -rng.standard_exponential() < accept:
+        return False
+    set_group(engine, state, alpha, target)
+    for k in range(size):
+        state.coupling[start + k] = 0.0
+        state.coupling_momentum[start + k] = 0.0
+    remove(state, alpha)
+    return True
+
+
+@inner
+def scan_births(
+    engine, sums, prior, group_start, settings, state, work, begin, end, log_scale, rng
+):
+    """Try births in order[begin:end], skipping those that a bound already rules out.
+
+    Every absent interaction is proposed, but most proposals are refused whatever the proposed value
+    is, because the chance of a birth is small: the gap to the next one that is not is geometric
+    (the bounds fall along the order, so the bound where a gap begins holds to its end).
+    """
+    proposed, added = 0, 0
+    k = begin
+    while k < end:
+        log_bound = settings.log_bound[settings.order[k]] + log_scale
+        bound = 1.0
+        if log_bound < 0.0:
+            bound = math.exp(log_bound)
+        bound *= settings.add_probability
+        if bound < 1.0:
+            gap = -rng.standard_exponential() / math.log1p(-bound)
+            if gap >= end - k:
+                break
+            k += int(gap)
+        alpha = settings.order[k]
+        k += 1
+        if state.present[alpha]:
+            continue
+        proposed += 1
+        # A uniform below the bound, made relative to the chance of accepting a proposal
+        log_uniform = math.log(bound / settings.add_probability) - rng.standard_exponential()
+        if try_add(
+            engine, sums, prior, group_start, settings, state, work, alpha, log_uniform, rng
+        ):
+            added += 1
+    return proposed, added
+
+
+@inner
+def jump_together(engine, sums, prior, group_start, settings, state, work, rng):
+    """Propose every absent interaction and every present one within its window, in parallel.
+
+    All are judged from the same particles, as the paper has it, so the order does not matter; an
+    interaction that is added here is not proposed for deletion in the same pass. Returns how many
+    births were looked at, born, deaths proposed, and died.
+    """
+    n_doomed = 0
+    for k in range(state.n_members[0]):
+        alpha = state.members[k]
+        if prior.inclusion[alpha] != 1.0 and within_window(
+            settings, state, group_start[alpha], group_start[alpha + 1]
+        ):
+            work.doomed[n_doomed] = alpha
+            n_doomed += 1
+    slab = -0.5 * math.log(2 * math.pi) - math.log(state.hyper[1])
+    slab += math.log(settings.delete_probability / settings.add_probability)
+    learnt = slab + math.log(state.hyper[0]) - math.log1p(-state.hyper[0])
+    first, last = settings.n_learnt, settings.order.size
+    looked, born = scan_births(
+        engine, sums, prior, group_start, settings, state, work, 0, first, learnt, rng
+    )
+    more, also = scan_births(
+        engine, sums, prior, group_start, settings, state, work, first, last, slab, rng
+    )
+    deaths, died = 0, 0
+    for k in range(n_doomed):
+        if settings.delete_probability == 1.0 or rng.random() < settings.delete_probability:
+            deaths += 1
+            if try_delete(
+                engine, sums, prior, group_start, settings, state, work, work.doomed[k], rng
+            ):
+                died += 1
+    return looked + more, born + also, deaths, died
+
+
+@inner
+def jump_in_turn(engine, sums, prior, group_start, settings, state, work, rng):
+    """Propose to add or delete one interaction after the other, in a fixed order.
+
+    The engine follows every change, so with an exact engine each is a valid move by itself. (An
+    order that depended on what is present would not be.) Returns as :func:`jump_together`.
+    """
+    births, born, deaths, died = 0, 0, 0, 0
+    for k in range(settings.order.size):
+        alpha = settings.order[k]
+        if not state.present[alpha]:
+            if settings.add_probability == 1.0 or rng.random() < settings.add_probability:
+                births += 1
+                if try_add(
+                    engine, sums, prior, group_start, settings, state, work, alpha,
+                    -rng.standard_exponential(), rng,
+                ):  # fmt: skip
+                    born += 1
+        elif within_window(settings, state, group_start[alpha], group_start[alpha + 1]) and (
+            settings.delete_probability == 1.0 or rng.random() < settings.delete_probability
+        ):
+            deaths += 1
+            if try_delete(engine, sums, prior, group_start, settings, state, work, alpha, rng):
+                died += 1
+    return births, born, deaths, died

@@ -1,0 +1,258 @@
+"""Langevin steps with partial momentum refreshment, on biases and present interactions."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slabfield._jit import inner
+from slabfield.likelihood.engine import advance, gradient_means, log_partition
+
+Array = NDArray[np.float64]
+
+
+class LangevinSettings(NamedTuple):
+    """Step size, share of momentum kept, and the preconditioner.
+
+    ``bias_scale`` and ``coupling_scale`` are the diagonal of C. With ``full``, C is instead the
+    symmetric root of the inverse of ``hessian`` restricted to the parameters present.
+    """
+
+    step_size: float
+    persistence: float
+    bias_scale: Array
+    coupling_scale: Array
+    full: bool
+    hessian: Array
+
+
+class LangevinWork(NamedTuple):
+    """Workspace: parameters in use, their gradient, and the root that belongs to a structure."""
+
+    bias_mean: Array
+    coupling_mean: Array
+    index: NDArray[np.int64]
+    gradient: Array
+    momentum: Array
+    saved: Array
+    saved_momentum: Array
+    root: Array
+    root_present: NDArray[np.uint8]
+
+
+def new_work(n_biases: int, n_couplings: int, n_interactions: int, full: bool) -> LangevinWork:
+    """Return a workspace whose root belongs to no structure yet."""
+    size = n_biases + n_couplings
+    side = size if full else 0
+    return LangevinWork(
+        np.zeros(n_biases),
+        np.zeros(n_couplings),
+        np.zeros(size, np.int64),
+        np.zeros(size),
+        np.zeros(size),
+        np.zeros(size),
+        np.zeros(size),
+        np.zeros((side, side)),
+        np.full(n_interactions, 2, np.uint8),
+    )
+
+
+@inner
+def gather(state, group_start, work):
+    """List the parameters in use: biases as i, couplings as n_biases + k. Return how many."""
+    n_biases = state.bias.size
+    for i in range(n_biases):
+        work.index[i] = i
+        work.momentum[i] = state.bias_momentum[i]
+    size = n_biases
+    for k in range(state.n_members[0]):
+        alpha = state.members[k]
+        for p in range(group_start[alpha], group_start[alpha + 1]):
+            work.index[size] = n_biases + p
+            work.momentum[size] = state.coupling_momentum[p]
+            size += 1
+    return size
+
+
+@inner
+def scatter_momentum(state, work, size):
+    """Write the momenta back into the state."""
+    n_biases = state.bias.size
+    for k in range(size):
+        p = work.index[k]
+        if p < n_biases:
+            state.bias_momentum[p] = work.momentum[k]
+        else:
+            state.coupling_momentum[p - n_biases] = work.momentum[k]
+
+
+@inner
+def fill_gradient(engine, sums, prior, state, work, size):
+    r"""Gradient of the log posterior, :math:`F - N E f - \theta / \sigma^2` (equation 13)."""
+    gradient_means(engine, state, work.bias_mean, work.coupling_mean)
+    n_biases = state.bias.size
+    precision = state.hyper[1] ** -2
+    for k in range(size):
+        p = work.index[k]
+        if p < n_biases:
+            gap = sums.bias[p] - sums.n_rows * work.bias_mean[p]
+            work.gradient[k] = gap - prior.bias_precision * state.bias[p]
+        else:
+            q = p - n_biases
+            gap = sums.coupling[q] - sums.n_rows * work.coupling_mean[q]
+            work.gradient[k] = gap - precision * state.coupling[q]
+
+
+@inner
+def refresh_root(settings, state, work, size):
+    """Bring the symmetric root up to date with the structure; free where that has not changed."""
+    same = True
+    for alpha in range(state.present.size):
+        if work.root_present[alpha] != state.present[alpha]:
+            same = False
+            work.root_present[alpha] = state.present[alpha]
+    if same:
+        return
+    hessian = np.empty((size, size))
+    for k in range(size):
+        for m in range(size):
+            hessian[k, m] = settings.hessian[work.index[k], work.index[m]]
+    values, vectors = np.linalg.eigh(hessian)
+    root = (vectors / np.sqrt(values)) @ vectors.T
+    for k in range(size):
+        for m in range(size):
+            work.root[work.index[k], work.index[m]] = root[k, m]
+
+
+@inner
+def scale_of(settings, work, p, n_biases):
+    """Diagonal entry of C for a parameter."""
+    return settings.bias_scale[p] if p < n_biases else settings.coupling_scale[p - n_biases]
+
+
+@inner
+def kick(settings, state, work, size, amount):
+    """Add amount * C g to the momenta."""
+    n_biases = state.bias.size
+    for k in range(size):
+        p = work.index[k]
+        if settings.full:
+            push = 0.0
+            for m in range(size):
+                push += work.root[p, work.index[m]] * work.gradient[m]
+        else:
+            push = scale_of(settings, work, p, n_biases) * work.gradient[k]
+        work.momentum[k] += amount * push
+
+
+@inner
+def drift(settings, state, work, size, amount):
+    """Add amount * C p to the parameters."""
+    n_biases = state.bias.size
+    for k in range(size):
+        p = work.index[k]
+        if settings.full:
+            move = 0.0
+            for m in range(size):
+                move += work.root[p, work.index[m]] * work.momentum[m]
+        else:
+            move = scale_of(settings, work, p, n_biases) * work.momentum[k]
+        if p < n_biases:
+            state.bias[p] += amount * move
+        else:
+            state.coupling[p - n_biases] += amount * move
+
+
+@inner
+def refresh_momentum(settings, work, size, rng):
+    """Replace part of the momenta by noise: p <- alpha p + sqrt(1 - alpha^2) noise."""
+    kept = settings.persistence
+    fresh = math.sqrt(1.0 - kept * kept)
+    for k in range(size):
+        work.momentum[k] = kept * work.momentum[k] + fresh * rng.standard_normal()
+
+
+@inner
+def langevin_step(engine, sums, prior, group_start, settings, state, work, rng):
+    """One unadjusted step from one gradient (equation 14): the paper's."""
+    size = gather(state, group_start, work)
+    if settings.full:
+        refresh_root(settings, state, work, size)
+    fill_gradient(engine, sums, prior, state, work, size)
+    kick(settings, state, work, size, 0.5 * settings.step_size)
+    refresh_momentum(settings, work, size, rng)
+    kick(settings, state, work, size, 0.5 * settings.step_size)
+    drift(settings, state, work, size, settings.step_size)
+    scatter_momentum(state, work, size)
+
+
+@inner
+def log_density(engine, sums, prior, state, work, size):
+    """Log posterior of the parameters in use plus log density of their momenta."""
+    n_biases = state.bias.size
+    precision = state.hyper[1] ** -2
+    total = -sums.n_rows * log_partition(engine)
+    for k in range(size):
+        p = work.index[k]
+        if p < n_biases:
+            value = state.bias[p]
+            total += sums.bias[p] * value - 0.5 * prior.bias_precision * value * value
+        else:
+            value = state.coupling[p - n_biases]
+            total += sums.coupling[p - n_biases] * value - 0.5 * precision * value * value
+        total -= 0.5 * work.momentum[k] ** 2
+    return total
+
+
+@inner
+def save(state, work, size):
+    """Keep the parameters and momenta in use."""
+    n_biases = state.bias.size
+    for k in range(size):
+        p = work.index[k]
+        work.saved[k] = state.bias[p] if p < n_biases else state.coupling[p - n_biases]
+        work.saved_momentum[k] = work.momentum[k]
+
+
+@inner
+def turn_back(state, work, size):
+    """Return to the kept parameters, with the momenta turned round."""
+    n_biases = state.bias.size
+    for k in range(size):
+        p = work.index[k]
+        if p < n_biases:
+            state.bias[p] = work.saved[k]
+        else:
+            state.coupling[p - n_biases] = work.saved[k]
+        work.momentum[k] = -work.saved_momentum[k]
+
+
+@inner
+def adjusted_langevin_step(engine, sums, prior, group_start, settings, state, work, rng):
+    """One leapfrog step, accepted or rejected exactly; the momentum turns round on rejection.
+
+    The engine must already stand at the state's parameters, and does so afterwards. Returns whether
+    the step was accepted.
+    """
+    size = gather(state, group_start, work)
+    if settings.full:
+        refresh_root(settings, state, work, size)
+    refresh_momentum(settings, work, size, rng)
+    save(state, work, size)
+    before = log_density(engine, sums, prior, state, work, size)
+    fill_gradient(engine, sums, prior, state, work, size)
+    kick(settings, state, work, size, 0.5 * settings.step_size)
+    drift(settings, state, work, size, settings.step_size)
+    advance(engine, state, rng)
+    fill_gradient(engine, sums, prior, state, work, size)
+    kick(settings, state, work, size, 0.5 * settings.step_size)
+    after = log_density(engine, sums, prior, state, work, size)
+    accepted = rng.standard_exponential() > before - after
+    if not accepted:
+        turn_back(state, work, size)
+        advance(engine, state, rng)
+    scatter_momentum(state, work, size)
+    return accepted

@@ -1,0 +1,77 @@
+"""The state of a chain and how interactions enter and leave it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slabfield._jit import inner
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+class ChainState(NamedTuple):
+    """What the next iteration needs.
+
+    ``coupling`` and its momentum are zero where an interaction is absent. ``members`` lists the
+    present interactions, ``n_members[0]`` of them, and ``place`` says where each stands in the list.
+    ``hyper`` is (p0, sigma0).
+    """
+
+    bias: Array
+    coupling: Array
+    present: NDArray[np.uint8]
+    members: Integers
+    place: Integers
+    n_members: Integers
+    hyper: Array
+    bias_momentum: Array
+    coupling_momentum: Array
+
+
+class Info(NamedTuple):
+    """What happened, counted: births and deaths proposed and accepted, and Langevin steps."""
+
+    add_proposed: int
+    added: int
+    delete_proposed: int
+    deleted: int
+    langevin_accepted: int
+
+
+def new_state(n_biases: int, n_couplings: int, n_interactions: int) -> ChainState:
+    """Return the empty state: nothing present, all zero."""
+    return ChainState(
+        np.zeros(n_biases),
+        np.zeros(n_couplings),
+        np.zeros(n_interactions, np.uint8),
+        np.zeros(n_interactions, np.int64),
+        np.full(n_interactions, -1, np.int64),
+        np.zeros(1, np.int64),
+        np.array([0.5, 1.0]),
+        np.zeros(n_biases),
+        np.zeros(n_couplings),
+    )
+
+
+@inner
+def insert(state, alpha):
+    """Make an interaction present."""
+    state.present[alpha] = 1
+    state.place[alpha] = state.n_members[0]
+    state.members[state.n_members[0]] = alpha
+    state.n_members[0] += 1
+
+
+@inner
+def remove(state, alpha):
+    """Make an interaction absent; the last of the list takes its place."""
+    last = state.members[state.n_members[0] - 1]
+    state.members[state.place[alpha]] = last
+    state.place[last] = state.place[alpha]
+    state.place[alpha] = -1
+    state.present[alpha] = 0
+    state.n_members[0] -= 1

@@ -1,0 +1,108 @@
+"""Iterations: the one file that names all moves. Compiled loops, no Python between iterations.
+
+Each function runs ``n_draws`` times ``thin`` iterations and writes the state after every ``thin``
+of them into the rows of ``record``; with ``n_draws`` zero it only runs ``thin`` iterations.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slabfield._jit import inner, jit
+from slabfield.likelihood.engine import advance
+from slabfield.moves.hyper import draw_hyper
+from slabfield.moves.jump import jump_in_turn, jump_together
+from slabfield.moves.langevin import adjusted_langevin_step, langevin_step
+from slabfield.moves.pair import collapsed_sweep
+from slabfield.moves.state import Info
+
+
+class Record(NamedTuple):
+    """Draws of one chain, a row a draw."""
+
+    bias: NDArray[np.float64]
+    coupling: NDArray[np.float64]
+    present: NDArray[np.bool_]
+    hyper: NDArray[np.float64]
+
+
+def new_record(n_draws: int, n_biases: int, n_couplings: int, n_interactions: int) -> Record:
+    """Return room for the draws of one chain."""
+    return Record(
+        np.zeros((n_draws, n_biases)),
+        np.zeros((n_draws, n_couplings)),
+        np.zeros((n_draws, n_interactions), np.bool_),
+        np.zeros((n_draws, 2)),
+    )
+
+
+@inner
+def keep(record, row, state):
+    """Write a state into a row of the record."""
+    record.bias[row] = state.bias
+    record.coupling[row] = state.coupling
+    record.hyper[row] = state.hyper
+    for alpha in range(state.present.size):
+        record.present[row, alpha] = state.present[alpha] != 0
+
+
+@jit
+def approximate(
+    engine, sums, prior, group_start, langevin, jumps, state, work, jump_work,
+    record, first, n_draws, thin, rng,
+):  # fmt: skip
+    """Algorithm 1 of the paper: hyper-parameters, particles, Langevin step, jumps in parallel."""
+    births, born, deaths, died = 0, 0, 0, 0
+    for draw in range(max(n_draws, 1)):
+        for _ in range(thin):
+            draw_hyper(state, prior, group_start, rng)
+            advance(engine, state, rng)
+            langevin_step(engine, sums, prior, group_start, langevin, state, work, rng)
+            b, c, d, e = jump_together(
+                engine, sums, prior, group_start, jumps, state, jump_work, rng
+            )
+            births, born, deaths, died = births + b, born + c, deaths + d, died + e
+        if n_draws > 0:
+            keep(record, first + draw, state)
+    return Info(births, born, deaths, died, 0)
+
+
+@jit
+def adjusted(
+    engine, sums, prior, group_start, langevin, jumps, state, work, jump_work,
+    record, first, n_draws, thin, rng,
+):  # fmt: skip
+    """Bayes Exact: the same moves with exact gradients and exact accept/reject steps."""
+    births, born, deaths, died, accepted = 0, 0, 0, 0, 0
+    for draw in range(max(n_draws, 1)):
+        for _ in range(thin):
+            draw_hyper(state, prior, group_start, rng)
+            advance(engine, state, rng)
+            accepted += adjusted_langevin_step(
+                engine, sums, prior, group_start, langevin, state, work, rng
+            )
+            b, c, d, e = jump_in_turn(
+                engine, sums, prior, group_start, jumps, state, jump_work, rng
+            )
+            births, born, deaths, died = births + b, born + c, deaths + d, died + e
+        if n_draws > 0:
+            keep(record, first + draw, state)
+    return Info(births, born, deaths, died, accepted)
+
+
+@jit
+def collapsed(
+    engine, sums, prior, group_start, langevin, jumps, state, work, jump_work,
+    record, first, n_draws, thin, rng,
+):  # fmt: skip
+    """Collapsed Gibbs sweeps on an exact engine; every group one parameter of a 0/1 feature."""
+    for draw in range(max(n_draws, 1)):
+        for _ in range(thin):
+            draw_hyper(state, prior, group_start, rng)
+            collapsed_sweep(engine, sums, prior, state, jump_work, rng)
+        if n_draws > 0:
+            keep(record, first + draw, state)
+    return Info(0, 0, 0, 0, 0)

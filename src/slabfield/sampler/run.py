@@ -1,0 +1,152 @@
+"""One chain: start, warm-up, draws. Compiled code runs in chunks; Python reports in between."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from slabfield.likelihood.exact import exact_engine
+from slabfield.likelihood.moments import Engine, row_variances
+from slabfield.likelihood.particles import particle_engine
+from slabfield.moves.jump import JumpSettings, JumpWork, new_jump_work
+from slabfield.moves.langevin import LangevinSettings, LangevinWork, new_work
+from slabfield.moves.state import ChainState, Info
+from slabfield.sampler.iteration import Record, adjusted, approximate, collapsed, new_record
+from slabfield.sampler.settings import Settings
+from slabfield.sampler.warmup import Averages, Problem, random_state
+
+SCHEMES: dict[str, Callable[..., Any]] = {
+    "approximate": approximate,
+    "adjusted": adjusted,
+    "collapsed": collapsed,
+}
+CHUNK_SECONDS = 0.2
+WARMUP_SEGMENTS = 120
+
+Report = Callable[[int], None]
+
+
+class Chain(NamedTuple):
+    """Everything that a chain's next iteration needs."""
+
+    problem: Problem
+    settings: Settings
+    engine: Engine
+    state: ChainState
+    langevin: LangevinSettings
+    jumps: JumpSettings
+    work: LangevinWork
+    jump_work: JumpWork
+    rng: np.random.Generator
+
+    def iterate(self, record: Record, first: int, n_draws: int, thin: int) -> Info:
+        """Run compiled iterations; keep ``n_draws`` states, ``thin`` iterations apart."""
+        problem = self.problem
+        info: Info = SCHEMES[self.settings.scheme](
+            self.engine, problem.sums, problem.prior, problem.model.group_start, self.langevin,
+            self.jumps, self.state, self.work, self.jump_work, record, first, n_draws, thin,
+            self.rng,
+        )  # fmt: skip
+        return info
+
+
+class ChainResult(NamedTuple):
+    """Draws of a chain, what happened while they were made, and what warm-up settled on."""
+
+    record: Record
+    info: Info
+    cpu_seconds: float
+    widths: Any
+
+
+def chain_rng(seed: int, chain: int) -> np.random.Generator:
+    """Random numbers of one chain; they do not depend on how many chains there are."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(chain,)))
+
+
+def start_chain(problem: Problem, settings: Settings, rng: np.random.Generator) -> Chain:
+    """Return a chain at a random start, with variances taken from the data."""
+    model = problem.model
+    starts = model.group_start
+    n_biases, n_couplings, n_interactions = model.n_biases, int(starts[-1]), starts.size - 1
+    full = settings.preconditioner == "full"
+    state = random_state(problem, rng)
+    engine: Engine
+    if settings.engine == "exact":
+        engine = exact_engine(model)
+    else:
+        restart = problem.rows if settings.restart else None
+        engine = particle_engine(model, settings.n_particles, settings.n_sweeps, restart, rng)
+    averages = Averages(
+        row_variances(model, problem.rows), float(state.hyper[1]) ** -2, full
+    )
+    largest = int(np.diff(starts).max(initial=1))
+    return Chain(
+        problem,
+        settings,
+        engine,
+        state,
+        averages.langevin(settings, problem),
+        averages.jumps(settings, problem),
+        new_work(n_biases, n_couplings, n_interactions, full),
+        new_jump_work(largest, n_interactions),
+        rng,
+    )
+
+
+def warm_up(chain: Chain, report: Report) -> Chain:
+    """Run the warm-up, averaging variances over its last two thirds; return the frozen chain."""
+    problem, settings = chain.problem, chain.settings
+    empty = new_record(0, *_sizes(problem))
+    averages = Averages(
+        row_variances(problem.model, problem.rows),
+        float(chain.state.hyper[1]) ** -2,
+        chain.langevin.full,
+    )
+    n_segments = min(settings.n_warmup, WARMUP_SEGMENTS)
+    bounds = np.linspace(0, settings.n_warmup, n_segments + 1).astype(int)
+    for segment in range(n_segments):
+        length = int(bounds[segment + 1] - bounds[segment])
+        chain.iterate(empty, 0, 0, length * settings.thin)
+        report(length)
+        if settings.scheme != "collapsed":
+            if segment == n_segments // 3:
+                averages.restart()
+            averages.add(chain.engine, problem.model, chain.state)
+            chain = chain._replace(
+                langevin=averages.langevin(settings, problem),
+                jumps=averages.jumps(settings, problem),
+            )
+            # a root made from older averages must not be used again
+            chain.work.root_present[:] = 2
+    return chain
+
+
+def _sizes(problem: Problem) -> tuple[int, int, int]:
+    starts = problem.model.group_start
+    return problem.model.n_biases, int(starts[-1]), starts.size - 1
+
+
+def run_chain(
+    problem: Problem, settings: Settings, seed: int, chain_index: int, report: Report
+) -> ChainResult:
+    """Run one chain from its random start to its last draw."""
+    begin = time.thread_time()
+    chain = start_chain(problem, settings, chain_rng(seed, chain_index))
+    chain = warm_up(chain, report)
+    record = new_record(settings.n_draws, *_sizes(problem))
+    totals = np.zeros(len(Info._fields), dtype=np.int64)
+    done, chunk = 0, 1
+    while done < settings.n_draws:
+        chunk = min(chunk, settings.n_draws - done)
+        clock = time.perf_counter()
+        totals += chain.iterate(record, done, chunk, settings.thin)
+        elapsed = time.perf_counter() - clock
+        done += chunk
+        report(chunk)
+        chunk = max(1, min(2 * chunk, int(chunk * CHUNK_SECONDS / max(elapsed, 1e-6))))
+    info = Info(*(int(t) for t in totals))
+    return ChainResult(record, info, time.thread_time() - begin, chain.jumps.width)
