@@ -1,0 +1,17 @@
+"""The command line. Nothing heavy is imported before a command runs."""
+
+from __future__ import annotations
+
+
+def main() -> None:
+    """Run the ``slabfield`` command.
+
+    Examples
+    --------
+    >>> from slabfield.cli import main
+    >>> callable(main)
+    True
+    """
+    from slabfield.cli.app import app
+
+    app(prog_name="slabfield")

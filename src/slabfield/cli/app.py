@@ -1,0 +1,155 @@
+"""The commands and their options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+BAD_INPUT, NOT_CONVERGED, INTERRUPTED = 2, 1, 130
+
+HINTS = {
+    "df.drop(": "--drop NAME,... leaves columns out",
+    "binarize": "--binarize NUMBER cuts every numeric column, --binarize NAME=NUMBER,... some",
+    "likelihood=": "--likelihood particles",
+}
+"""What the advice of a message is called on the command line."""
+
+app = typer.Typer(
+    name="slabfield",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Learn which variables of a table depend directly on each other, and how surely.",
+    epilog="Exit codes: 0 fine, 1 the chains have not converged, 2 bad input.",
+)
+
+
+class Likelihood(StrEnum):
+    """How the likelihood is computed."""
+
+    auto = "auto"
+    exact = "exact"
+    particles = "particles"
+
+
+class Preset(StrEnum):
+    """Which settings are used."""
+
+    default = "default"
+    paper = "paper"
+
+
+Out = Annotated[Path, typer.Option(help="Folder to write edges.csv and network.png in.")]
+Seed = Annotated[int | None, typer.Option(min=0, help="The same seed gives the same result.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print warnings and errors only.")]
+Jobs = Annotated[int | None, typer.Option(help="Chains run at the same time; -1: all cores.")]
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        import slabfield
+
+        typer.echo(f"slabfield {slabfield.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version and stop."
+        ),
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def fit(
+    file: Annotated[Path, typer.Argument(help="A CSV or TSV file, names in its first line.")],
+    out: Out = Path("slabfield-out"),
+    columns: Annotated[
+        str | None, typer.Option(metavar="A,B,C", help="Use only these columns.")
+    ] = None,
+    drop: Annotated[str | None, typer.Option(metavar="A,B,C", help="Leave these out.")] = None,
+    binarize: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUM|NAME=NUM,...",
+            help="1 where a value is at least NUM, in every numeric column or in those named.",
+        ),
+    ] = None,
+    likelihood: Annotated[
+        Likelihood, typer.Option(help="auto: exact where the table of all states is small.")
+    ] = Likelihood.auto,
+    preset: Annotated[
+        Preset, typer.Option(help="paper: the settings of Chen and Welling (2012).")
+    ] = Preset.default,
+    chains: Annotated[int, typer.Option(min=1, help="Independent runs.")] = 4,
+    draws: Annotated[int | None, typer.Option(min=1, help="Draws kept of each chain.")] = None,
+    warmup: Annotated[
+        int | None, typer.Option(min=0, help="Iterations before the first draw.")
+    ] = None,
+    seed: Seed = None,
+    jobs: Jobs = None,
+    quiet: Quiet = False,
+) -> None:
+    """Learn a network from the two-valued columns of FILE."""
+    with _plain_failures():
+        from slabfield.cli.run import Settings, run
+        from slabfield.cli.table import parse_binarize, read_table, select_columns
+
+        settings = Settings(
+            likelihood=likelihood.value,
+            preset=preset.value,
+            n_chains=chains,
+            n_draws=draws,
+            n_warmup=warmup,
+            binarize=parse_binarize(binarize),
+            random_state=seed,
+            n_jobs=jobs,
+        )
+        table = select_columns(read_table(file), columns, drop)
+        converged = run(table, settings, out, quiet)
+    if not converged:
+        raise typer.Exit(NOT_CONVERGED)
+
+
+@app.command()
+def demo(
+    out: Out = Path("slabfield-demo"), seed: Seed = 1, jobs: Jobs = None, quiet: Quiet = False
+) -> None:
+    """Learn the network of 16 pixels of handwritten digits, which come with the package."""
+    with _plain_failures():
+        from slabfield.cli.run import Settings, run
+        from slabfield.datasets import load_digits_binary
+
+        table = load_digits_binary(pool=2)
+        converged = run(table, Settings(random_state=seed, n_jobs=jobs), out, quiet)
+    if not converged:
+        raise typer.Exit(NOT_CONVERGED)
+
+
+@contextmanager
+def _plain_failures() -> Iterator[None]:
+    """Turn bad input and Ctrl-C into a message and an exit code; bugs keep their traceback."""
+    from slabfield.checks import InputError
+
+    try:
+        yield
+    except InputError as error:
+        message = str(error)
+        typer.echo(f"Error: {message}", err=True)
+        hints = [hint for word, hint in HINTS.items() if word in message]
+        if hints:
+            typer.echo(f"On the command line: {'; '.join(hints)}.", err=True)
+        raise typer.Exit(BAD_INPUT) from None
+    except KeyboardInterrupt:
+        typer.echo("Interrupted; nothing was written.", err=True)
+        raise typer.Exit(INTERRUPTED) from None

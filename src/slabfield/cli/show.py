@@ -1,0 +1,153 @@
+"""What is printed: the strongest edges as a table, and the result in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isnan
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_ROWS = 20
+UNLIKELY, LIKELY, SURE = 0.1, 0.5, 0.9
+
+
+def show_text(text: str) -> None:
+    """Print a paragraph; nothing in it is taken for markup.
+
+    Examples
+    --------
+    >>> from slabfield.cli.show import show_text
+    >>> show_text("Column '[bold]': 1 = 'yes', 0 = 'no'.")
+    Column '[bold]': 1 = 'yes', 0 = 'no'.
+    """
+    console = Console()
+    console.print(_plain(text), soft_wrap=not console.is_terminal)
+
+
+def show_edges(edges: pd.DataFrame, most_rows: int = MOST_ROWS) -> None:
+    """Print the most probable edges, and how many there are.
+
+    Examples
+    --------
+    >>> from slabfield.cli.show import show_edges
+    >>> callable(show_edges)
+    True
+    """
+    Console().print(edge_table(edges, most_rows))
+    if len(edges) > most_rows:
+        show_text(f"The {most_rows} most probable of {len(edges)} edges; edges.csv has them all.")
+
+
+def edge_table(edges: pd.DataFrame, most_rows: int) -> Table:
+    """Lay out the first edges as a table.
+
+    Parameters
+    ----------
+    edges : DataFrame
+        The table that ``Posterior.to_dataframe`` returns.
+    most_rows : int
+        How many edges to show at most.
+
+    Returns
+    -------
+    rich.table.Table
+        A row for each edge: its nodes, inclusion probability, coupling and interval.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from slabfield.cli.show import edge_table
+    >>> row = {"node_1": "a", "node_2": "b", "inclusion_probability": 0.98}
+    >>> edges = pd.DataFrame([row | {"mean": 1.5, "lower": 0.9, "upper": 2.1}])
+    >>> edge_table(edges, most_rows=20).row_count
+    1
+    """
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("Edge", overflow="fold")
+    for heading in ("Inclusion probability", "Coupling if present", "Interval"):
+        table.add_column(heading, justify="right")
+    for edge in edges.head(most_rows).to_dict("records"):
+        never = isnan(edge["mean"])
+        table.add_row(
+            _plain(f"{edge['node_1']} - {edge['node_2']}"),
+            _probability(edge["inclusion_probability"]),
+            "" if never else f"{edge['mean']:.2f}",
+            "" if never else f"{edge['lower']:.2f} to {edge['upper']:.2f}",
+        )
+    return table
+
+
+def summarise(edges: pd.DataFrame, converged: bool, settings: Mapping[str, Any]) -> str:
+    """Say in plain words how many edges there are, and whether to trust the run.
+
+    Parameters
+    ----------
+    edges : DataFrame
+        The table that ``Posterior.to_dataframe`` returns.
+    converged : bool
+        Whether the chains agree and are long enough.
+    settings : mapping
+        The settings of the run.
+
+    Returns
+    -------
+    str
+        One paragraph.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from slabfield.cli.show import summarise
+    >>> edges = pd.DataFrame({"inclusion_probability": [0.97, 0.4, 0.05], "rhat": 1.0, "ess": 900})
+    >>> print(summarise(edges, True, {"engine": "exact"}))
+    1 of 3 possible edges is more likely there than not (inclusion probability 0.5 or more). 1 is \
+near certain (0.9 or more), 1 undecided (between 0.1 and 0.9), and 1 likely absent. The chains \
+agree: largest R-hat 1.000, fewest effective draws 900 (engine: exact).
+    """
+    probability = edges["inclusion_probability"]
+    n_likely, n_sure = int((probability >= LIKELY).sum()), int((probability >= SURE).sum())
+    n_absent = int((probability <= UNLIKELY).sum())
+    found = (
+        f"{n_likely} of {len(edges)} possible edges {'is' if n_likely == 1 else 'are'} more likely "
+        f"there than not (inclusion probability {LIKELY:g} or more). {n_sure} "
+        f"{'is' if n_sure == 1 else 'are'} near certain ({SURE:g} or more), "
+        f"{len(edges) - n_sure - n_absent} undecided (between {UNLIKELY:g} and {SURE:g}), and "
+        f"{n_absent} likely absent."
+    )
+    return f"{found} {_judge(edges, converged, settings)}"
+
+
+def _judge(edges: pd.DataFrame, converged: bool, settings: Mapping[str, Any]) -> str:
+    rhat, ess = edges["rhat"].max(), edges["ess"].min()
+    if isnan(rhat) or isnan(ess):
+        figures = "R-hat and effective draws could not be computed"
+    else:
+        figures = f"largest R-hat {rhat:.3f}, fewest effective draws {ess:.0f}"
+    engine = f"engine: {settings.get('engine', 'unknown')}"
+    if converged:
+        return f"The chains agree: {figures} ({engine})."
+    n_draws = settings.get("n_draws")
+    longer = f"--draws {4 * n_draws}" if isinstance(n_draws, int) else "more --draws"
+    return (
+        f"The chains have not converged: {figures} ({engine}). Take the figures above as "
+        f"provisional, and run longer, for example with {longer}."
+    )
+
+
+def _probability(value: float) -> str:
+    """Write a probability so that only a certain edge reads 1.00 and only an absent one 0.00."""
+    if 0.995 <= value < 1:
+        return "> 0.99"
+    return "< 0.01" if 0 < value < 0.005 else f"{value:.2f}"
+
+
+def _plain(text: str) -> Text:
+    """Keep names from being read as markup, or as commands to the terminal."""
+    return Text("".join(letter if letter.isprintable() else "?" for letter in text))

@@ -1,0 +1,128 @@
+"""Writing results: a file appears whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from slabfield.checks import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from slabfield.posterior import Posterior
+
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+
+
+def make_folder(folder: Path) -> None:
+    """Make the folder for the results, before any work is done.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from slabfield.cli.write import make_folder
+    >>> with TemporaryDirectory() as there:
+    ...     make_folder(Path(there) / "results")
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / f".slabfield-{os.getpid()}.tmp"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise InputError(
+            f"--out must be a folder that can be written in; {folder} cannot: "
+            f"{error.strerror or error}. Name another folder."
+        ) from None
+
+
+def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
+    """Write to a file beside `path`, then put it in its place in one step.
+
+    Parameters
+    ----------
+    path : Path
+        Where the file is to be.
+    write : callable
+        Writes the file to the path it is given.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from slabfield.cli.write import write_atomically
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "note.txt"
+    ...     write_atomically(path, lambda temporary: temporary.write_text("done") and None)
+    ...     path.read_text()
+    'done'
+    """
+    temporary = path.with_name(f".{path.stem}-{os.getpid()}.tmp{path.suffix}")
+    try:
+        write(temporary)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_edges(edges: pd.DataFrame, path: Path) -> None:
+    """Write the table of edges as CSV.
+
+    A name that a spreadsheet would take for a formula is written with a single quote before it.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import pandas as pd
+    >>> from slabfield.cli.write import write_edges
+    >>> edges = pd.DataFrame({"node_1": ["=1+1"], "node_2": ["b"], "mean": [0.5]})
+    >>> with TemporaryDirectory() as folder:
+    ...     write_edges(edges, Path(folder) / "edges.csv")
+    ...     print((Path(folder) / "edges.csv").read_text())
+    node_1,node_2,mean
+    '=1+1,b,0.5
+    <BLANKLINE>
+    """
+    safe = edges.copy()
+    for column in ("node_1", "node_2"):
+        safe[column] = [_harmless(str(name)) for name in edges[column]]
+
+    def write(temporary: Path) -> None:
+        safe.to_csv(temporary, index=False, float_format="%.6g", encoding="utf-8")
+
+    write_atomically(path, write)
+
+
+def write_network(posterior: Posterior, path: Path, dpi: int = 150) -> None:
+    """Write the picture of the network.
+
+    Examples
+    --------
+    >>> from slabfield.cli.write import write_network
+    >>> callable(write_network)
+    True
+    """
+    from matplotlib.figure import Figure
+
+    from slabfield.plots import network
+
+    figure = network(posterior).figure
+    assert isinstance(figure, Figure)
+
+    def write(temporary: Path) -> None:
+        with warnings.catch_warnings():
+            # Names in scripts the font lacks are drawn as boxes; the table has them in full.
+            warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+            figure.savefig(temporary, dpi=dpi)
+
+    write_atomically(path, write)
+
+
+def _harmless(name: str) -> str:
+    return f"'{name}" if name.startswith(FORMULA_STARTS) else name

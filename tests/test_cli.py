@@ -1,0 +1,440 @@
+"""The command line: what it prints and writes, and the exit code of everything that goes wrong."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner, Result
+
+import slabfield
+from slabfield.checks import code_binary
+from slabfield.cli.app import app
+from slabfield.cli.show import MOST_ROWS, edge_table, summarise
+from slabfield.cli.table import parse_binarize, read_table
+from slabfield.cli.write import write_atomically, write_edges
+
+GOOD = "sleep,work,joy\nyes,1,0\nno,0,1\nyes,0,1\nno,1,0\nno,1,1\n"
+
+
+class FakeEstimator:
+    """Stands in for the real one: checks its table the same way, then makes up a posterior."""
+
+    converged = True
+    warnings: tuple[str, ...] = ()
+    failure: BaseException | None = None
+    calls: list[dict[str, Any]]
+
+    def __init__(self, **settings: Any) -> None:
+        self.settings = settings
+
+    def fit(self, table: pd.DataFrame) -> "FakeEstimator":
+        self.calls.append(self.settings | {"columns": list(table.columns)})
+        coded = code_binary(table, self.settings["binarize"])
+        if self.failure is not None:
+            raise self.failure
+        n_nodes = len(coded.names)
+        rng = np.random.default_rng(0)
+        probability, coupling = (np.triu(rng.random((n_nodes, n_nodes)), 1) for _ in range(2))
+        rows, columns = np.triu_indices(n_nodes, 1)
+        edges = pd.DataFrame(
+            {
+                "node_1": [coded.names[i] for i in rows],
+                "node_2": [coded.names[j] for j in columns],
+                "inclusion_probability": probability[rows, columns],
+                "mean": coupling[rows, columns],
+                "sd": 0.1,
+                "lower": coupling[rows, columns] - 0.2,
+                "upper": coupling[rows, columns] + 0.2,
+                "rhat": 1.002,
+                "ess": 640.0,
+            }
+        ).sort_values("inclusion_probability", ascending=False)
+        self.coding_notes_ = coded.notes
+        self.posterior_ = SimpleNamespace(
+            feature_names=coded.names,
+            inclusion_probability=probability + probability.T,
+            coupling_mean=coupling + coupling.T,
+            to_dataframe=lambda: edges,
+            warnings=list(self.warnings),
+            converged=self.converged,
+            settings={"engine": "exact", "n_draws": 500},
+        )
+        return self
+
+
+@pytest.fixture
+def estimator(monkeypatch: pytest.MonkeyPatch) -> type[FakeEstimator]:
+    class Fake(FakeEstimator):
+        calls: list[dict[str, Any]] = []  # noqa: RUF012
+
+    monkeypatch.setitem(slabfield.__dict__, "SpikeSlabMRF", Fake)
+    return Fake
+
+
+@pytest.fixture
+def csv_file(tmp_path: Path) -> Callable[..., Path]:
+    def write(content: str | bytes = GOOD, name: str = "answers.csv") -> Path:
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return write
+
+
+def call(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def call_for_real(*arguments: object) -> subprocess.CompletedProcess[str]:
+    source = str(Path(slabfield.__file__).parents[1])
+    paths = [source, os.environ.get("PYTHONPATH", "")]
+    return subprocess.run(
+        [sys.executable, "-c", "from slabfield.cli import main; main()", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "COLUMNS": "200"},
+    )
+
+
+# --- what it does when all is well ----------------------------------------------------------
+
+
+def test_fit_prints_and_writes(
+    estimator: type[FakeEstimator], csv_file: Callable[..., Path], tmp_path: Path
+) -> None:
+    out = tmp_path / "new" / "folder"
+    result = call("fit", csv_file(), "--out", out, "--seed", 3)
+    assert result.exit_code == 0, result.output
+    assert "Column 'sleep': 1 = 'yes', 0 = 'no'." in result.output
+    assert "sleep - work" in result.output
+    assert "possible edges" in result.output
+    assert "largest R-hat 1.002, fewest effective draws 640" in result.output
+    assert sorted(path.name for path in out.iterdir()) == ["edges.csv", "network.png"]
+    edges = pd.read_csv(out / "edges.csv")
+    assert list(edges.columns[:3]) == ["node_1", "node_2", "inclusion_probability"]
+    assert len(edges) == 3
+    assert (out / "network.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_options_reach_the_estimator(
+    estimator: type[FakeEstimator], csv_file: Callable[..., Path], tmp_path: Path
+) -> None:
+    result = call(
+        *("fit", csv_file("id,a,b,c\n7,0,2,1\n8,1,1,0\n9,0,2,1\n"), "--out", tmp_path / "out"),
+        *("--columns", "c,a,id", "--drop", "id", "--binarize", "a=1", "--likelihood", "particles"),
+        *("--preset", "paper", "--chains", 2, "--draws", 30, "--warmup", 10, "--seed", 5),
+        *("--jobs", 2, "--quiet"),
+    )
+    assert result.exit_code == 0, result.output
+    assert result.output == ""
+    assert estimator.calls == [
+        {
+            "columns": ["c", "a"],
+            "binarize": {"a": 1.0},
+            "likelihood": "particles",
+            "preset": "paper",
+            "n_chains": 2,
+            "n_draws": 30,
+            "n_warmup": 10,
+            "random_state": 5,
+            "n_jobs": 2,
+            "progress": False,
+        }
+    ]
+
+
+def test_not_converged_is_exit_code_1_with_results_written(
+    estimator: type[FakeEstimator], csv_file: Callable[..., Path], tmp_path: Path
+) -> None:
+    estimator.converged = False
+    estimator.warnings = ("The chains disagree about 2 edges.",)
+    result = call("fit", csv_file(), "--out", tmp_path / "out")
+    assert result.exit_code == 1
+    assert "have not converged" in result.output
+    assert "--draws 2000" in result.output
+    assert "Warning: The chains disagree about 2 edges." in result.output
+    assert (tmp_path / "out" / "edges.csv").exists()
+
+
+def test_input_warnings_are_printed_without_python_around_them(
+    estimator: type[FakeEstimator], csv_file: Callable[..., Path], tmp_path: Path
+) -> None:
+    table = csv_file("a,b,c\n0,1,0\n1,1,0\n0,1,1\n")
+    result = call("fit", table, "--out", tmp_path / "out", "--quiet")
+    assert result.exit_code == 0
+    assert result.output.startswith("Warning: Column 'b' has the same value in every row.")
+    assert ".py" not in result.output
+
+
+def test_demo(estimator: type[FakeEstimator], tmp_path: Path) -> None:
+    result = call("demo", "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    assert len(estimator.calls[0]["columns"]) == 16
+    assert len(pd.read_csv(tmp_path / "out" / "edges.csv")) == 120
+    assert f"The {MOST_ROWS} most probable of 120 edges" in result.output
+
+
+def test_names_are_never_formulas_markup_or_terminal_commands(
+    estimator: type[FakeEstimator], csv_file: Callable[..., Path], tmp_path: Path
+) -> None:
+    names = ["=cmd()", "[bold]x[/bold]", "\x1b[31mred", "+1", "@b", "-c", ":smile:", "$y$"]
+    rows = np.random.default_rng(1).integers(0, 2, size=(20, len(names)))
+    table = csv_file(pd.DataFrame(rows, columns=names).to_csv(index=False))
+    result = call("fit", table, "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    assert "[bold]x[/bold]" in result.output
+    assert ":smile:" in result.output
+    assert "\x1b" not in result.output
+    edges = pd.read_csv(tmp_path / "out" / "edges.csv", dtype=str)
+    written = {*edges["node_1"], *edges["node_2"]}
+    assert {"'=cmd()", "'+1", "'@b", "'-c", "[bold]x[/bold]"} <= written
+    assert not any(name.startswith(("=", "+", "-", "@")) for name in written)
+
+
+def test_a_name_in_a_script_the_font_lacks_is_no_trouble(
+    estimator: type[FakeEstimator], csv_file: Callable[..., Path], tmp_path: Path
+) -> None:
+    table = csv_file(GOOD.replace("sleep", "睡眠"))
+    result = call("fit", table, "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    assert "睡眠" in (tmp_path / "out" / "edges.csv").read_text(encoding="utf-8")
+
+
+# --- reading --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [
+        (GOOD, "a.csv"),
+        (GOOD.replace(",", ";"), "a.csv"),
+        (GOOD.replace(",", "\t"), "a.tsv"),
+        (GOOD.replace(",", "\t"), "a.txt"),
+        (GOOD.replace(",", ", "), "a.csv"),
+        (GOOD.replace("\n", "\r\n"), "a.csv"),
+        (GOOD + "\n\n", "a.csv"),
+        ("\ufeff" + GOOD, "a.csv"),
+        (GOOD.encode("utf-16"), "a.csv"),
+        (GOOD.replace("sleep", '"sleep"'), "a.csv"),
+    ],
+)
+def test_dialects(csv_file: Callable[..., Path], content: str | bytes, name: str) -> None:
+    table = read_table(csv_file(content, name))
+    assert list(table.columns) == ["sleep", "work", "joy"]
+    assert table["work"].tolist() == [1, 0, 0, 1, 1]
+    assert table["sleep"].tolist() == ["yes", "no", "yes", "no", "no"]
+
+
+def test_a_quoted_name_may_hold_the_delimiter_and_a_line_break(
+    csv_file: Callable[..., Path],
+) -> None:
+    table = read_table(csv_file('"a, or b","two\nlines",c\n0,1,0\n1,0,1\n'))
+    assert list(table.columns) == ["a, or b", "two\nlines", "c"]
+    assert len(table) == 2
+
+
+BAD_FILES = {
+    "empty": ("", "found an empty file"),
+    "blank": ("\n \n", "found an empty file"),
+    "header only": ("a,b\n", "found only the line of column names"),
+    "too many fields": ("a,b\n0,1\n0,1,1\n", "line 3 has 3, expected 2"),
+    "too few fields": ("a,b,c\n0,1,1\n\n0,1\n", "line 4 has 2, expected 3"),
+    "no header": ("0,1,1\n1,0,1\n", "must hold the column names; found 0, 1 and 1"),
+    "same name twice": ("a,b,a\n0,1,1\n1,0,0\n", "found 'a' more than once"),
+    "binary": (b"a,b\n\x00\x01\x02", "bytes that are not text"),
+    "spreadsheet": (b"PK\x03\x04rest", "a spreadsheet or a zip archive"),
+    "latin-1": ("a,b\n0,1\ncafé,0\n".encode("latin-1"), "0xe9 in line 3"),
+    "one column": ("a\n0\n1\n", "found 1 feature"),
+    "one row": ("a,b\n0,1\n", "found 1 sample"),
+    "missing": ("a,b\n0,1\n,0\n1,0\n", "found 1, in column 'a' (1)"),
+    "three values": ("a,b\n0,1\n1,2\n1,3\n", "column 'b' holds 1, 2 and 3"),
+    "identifier": (
+        "id,b\n" + "".join(f"{k},{k % 2}\n" for k in range(20)),
+        "'id' has as many different values as there are rows (20)",
+    ),
+    "free text": (
+        "a,b\n" + "".join(f"{k % 2},it was number {k}\n" for k in range(20)),
+        "'b' looks like free text",
+    ),
+}
+
+
+@pytest.mark.parametrize(("content", "expected"), BAD_FILES.values(), ids=BAD_FILES.keys())
+def test_bad_files(
+    estimator: type[FakeEstimator],
+    csv_file: Callable[..., Path],
+    tmp_path: Path,
+    content: str | bytes,
+    expected: str,
+) -> None:
+    result = call("fit", csv_file(content), "--out", tmp_path / "out")
+    assert result.exit_code == 2
+    assert result.output.startswith("Error: ")
+    assert expected in result.output
+    assert "Traceback" not in result.output
+    assert not list((tmp_path).glob("out/*"))
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (("--columns", "slep"), "'slep' not found among 'sleep', 'work' and 'joy'. Did you mean"),
+        (("--drop", "xyz,uvw"), "'xyz' and 'uvw' not found"),
+        (("--columns", "work"), "at least two columns"),
+        (("--binarize", "often"), "--binarize must be a number"),
+        (("--binarize", "sleep=2"), "binarize needs columns of numbers"),
+        (("--out", __file__), "--out must be a folder that can be written in"),
+        (("--chains", "0"), "chains"),
+        (("--likelihood", "fast"), "fast"),
+    ],
+)
+def test_bad_options(
+    estimator: type[FakeEstimator],
+    csv_file: Callable[..., Path],
+    tmp_path: Path,
+    options: tuple[str, str],
+    expected: str,
+) -> None:
+    result = call("fit", csv_file(), "--out", tmp_path / "out", *options)
+    assert result.exit_code == 2
+    assert expected in result.output
+
+
+def test_the_advice_is_given_as_options_too(
+    estimator: type[FakeEstimator], csv_file: Callable[..., Path], tmp_path: Path
+) -> None:
+    content, _ = BAD_FILES["identifier"]
+    result = call("fit", csv_file(content), "--out", tmp_path / "out")
+    assert "On the command line: --drop NAME,..." in result.output
+
+
+@pytest.mark.parametrize("name", ["anwsers.csv", "nothing-like-it", "no/such/folder.csv"])
+def test_a_file_that_is_not_there(csv_file: Callable[..., Path], tmp_path: Path, name: str) -> None:
+    csv_file()
+    result = call("fit", tmp_path / name)
+    assert result.exit_code == 2
+    assert "found no such file" in result.output
+    assert ("did you mean answers.csv?" in result.output) == (name == "anwsers.csv")
+
+
+def test_a_folder_is_not_a_file(tmp_path: Path) -> None:
+    result = call("fit", tmp_path)
+    assert result.exit_code == 2
+    assert "found a folder" in result.output
+
+
+def test_ctrl_c_has_an_exit_code_of_its_own(
+    estimator: type[FakeEstimator], csv_file: Callable[..., Path], tmp_path: Path
+) -> None:
+    estimator.failure = KeyboardInterrupt()
+    result = call("fit", csv_file(), "--out", tmp_path / "out")
+    assert result.exit_code == 130
+    assert "nothing was written" in result.output
+
+
+def test_a_bug_keeps_its_traceback(
+    estimator: type[FakeEstimator], csv_file: Callable[..., Path], tmp_path: Path
+) -> None:
+    estimator.failure = RuntimeError("a bug")
+    result = call("fit", csv_file(), "--out", tmp_path / "out")
+    assert isinstance(result.exception, RuntimeError)
+
+
+def test_binarize_is_parsed() -> None:
+    assert parse_binarize(None) is None
+    assert parse_binarize("1e-1") == 0.1
+    assert parse_binarize('"a, b"=2, c = 3') == {"a, b": 2.0, "c": 3.0}
+
+
+# --- writing and showing --------------------------------------------------------------------
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "edges.csv"
+    path.write_text("old")
+
+    def fail(temporary: Path) -> None:
+        temporary.write_text("half")
+        raise OSError("no space left")
+
+    with pytest.raises(OSError, match="no space"):
+        write_atomically(path, fail)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_edges_are_not_changed_by_writing(tmp_path: Path) -> None:
+    edges = pd.DataFrame({"node_1": ["=a"], "node_2": ["b"], "mean": [1 / 3]})
+    write_edges(edges, tmp_path / "edges.csv")
+    assert edges["node_1"].tolist() == ["=a"]
+    assert (tmp_path / "edges.csv").read_text() == "node_1,node_2,mean\n'=a,b,0.333333\n"
+
+
+def made_up_edges(probabilities: list[float], mean: float = 1.0, rhat: float = 1.0) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "node_1": "a",
+            "node_2": [f"b{k}" for k in range(len(probabilities))],
+            "inclusion_probability": probabilities,
+            "mean": mean,
+            "lower": mean,
+            "upper": mean,
+            "rhat": rhat,
+            "ess": 500.0,
+        }
+    )
+
+
+def test_the_table_shows_few_rows_and_no_nan() -> None:
+    table = edge_table(made_up_edges([1.0, 0.9999, 0.5, 0.001, 0.0], mean=np.nan), most_rows=5)
+    cells = list(table.columns[1].cells)
+    assert cells == ["1.00", "> 0.99", "0.50", "< 0.01", "0.00"]
+    assert list(table.columns[2].cells) == [""] * 5
+    assert edge_table(made_up_edges([0.5] * 9), most_rows=4).row_count == 4
+
+
+def test_the_summary_counts_every_edge_once() -> None:
+    text = summarise(made_up_edges([1.0, 0.9, 0.6, 0.3, 0.1, 0.0]), True, {})
+    assert text.startswith("3 of 6 possible edges are more likely there than not")
+    assert "2 are near certain (0.9 or more), 2 undecided (between 0.1 and 0.9)" in text
+    assert "2 likely absent" in text
+
+
+def test_the_summary_without_figures() -> None:
+    text = summarise(made_up_edges([0.5], rhat=np.nan), False, {})
+    assert "could not be computed" in text
+    assert "more --draws" in text
+
+
+# --- for real, in a process of its own ------------------------------------------------------
+
+
+def test_help_and_version_for_real() -> None:
+    shown = call_for_real("--help")
+    assert shown.returncode == 0, shown.stderr
+    assert "fit" in shown.stdout
+    assert "demo" in shown.stdout
+    version = call_for_real("--version")
+    assert version.stdout == f"slabfield {slabfield.__version__}\n"
+
+
+def test_bad_input_for_real(csv_file: Callable[..., Path], tmp_path: Path) -> None:
+    content, expected = BAD_FILES["too few fields"]
+    for path, message in (
+        (tmp_path / "not-there.csv", "found no such file"),
+        (csv_file(content), expected),
+    ):
+        result = call_for_real("fit", path, "--out", tmp_path / "out")
+        assert result.returncode == 2
+        assert message in result.stderr
+        assert "Traceback" not in result.stderr
+        assert result.stdout == ""
