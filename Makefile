@@ -1,0 +1,57 @@
+# Every target makes .venv first if it is not there, or if pyproject.toml has changed.
+# Another Python: make test PYTHON=python3.12
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+BENCH_STAMP := $(VENV)/.installed-bench
+
+.PHONY: help demo test test-slow lint types bench accuracy clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make demo       learn a network from data that come with the package (slabfield-demo/)"
+	@echo "make test       all tests but the slow ones, and every example in the docstrings"
+	@echo "make test-slow  the long statistical tests"
+	@echo "make lint       style of the code (ruff)"
+	@echo "make types      type hints (mypy)"
+	@echo "make bench      speed; writes benchmarks/RESULTS.md"
+	@echo "make accuracy   accuracy against exact inference; writes docs/accuracy.md (long)"
+	@echo "make clean      remove caches and results; 'rm -r .venv' starts afresh"
+
+$(STAMP): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	touch $@
+
+$(BENCH_STAMP): $(STAMP)
+	$(BIN)/python -m pip install --quiet --editable '.[test,bench]'
+	touch $@
+
+demo: $(STAMP)
+	$(BIN)/slabfield demo
+
+test: $(STAMP)
+	$(BIN)/python -m pytest -n 2 --doctest-modules src tests
+
+test-slow: $(STAMP)
+	$(BIN)/python -m pytest -n 2 -m slow tests
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+bench: $(BENCH_STAMP)
+	$(BIN)/python benchmarks/run.py
+
+accuracy: $(STAMP)
+	$(BIN)/python benchmarks/accuracy.py
+
+clean:
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks build dist
+	rm -rf slabfield-demo slabfield-out
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
