@@ -138,3 +138,12 @@ def test_impossible_states_are_never_drawn():
     assert not rows[:, 0].any()
     assert rows[:, 2].all()
     assert 400 < rows[:, 1].sum() < 600
+
+
+def test_a_uniform_number_of_exactly_zero_draws_no_impossible_state():
+    class Zeros(np.random.Generator):
+        def random(self, n):
+            return np.zeros(n)
+
+    field = BinaryField([2000.0], [[0.0]])
+    assert enumeration.sample(field, 3, Zeros(np.random.PCG64())).all()
