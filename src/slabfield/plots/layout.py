@@ -9,7 +9,7 @@ from scipy.sparse.csgraph import shortest_path
 
 Array = NDArray[np.float64]
 
-LEAST_PROBABILITY = 0.02
+LEAST_PROBABILITY = 0.1
 """Pairs less probable than this are drawn as far apart as pairs of this probability."""
 
 MOST_FOR_STRESS = 150
@@ -45,7 +45,8 @@ def place_nodes(inclusion_probability: Array) -> Array:
         return np.column_stack([np.linspace(-1, 1, n_nodes), np.zeros(n_nodes)])
     lengths = 1 / np.clip(inclusion_probability, LEAST_PROBABILITY, 1)
     np.fill_diagonal(lengths, 0)
-    # The root keeps clusters that are hardly linked from drifting to the edges of the picture.
+    # The root, and the bound above, keep clusters that are hardly linked from drifting so far
+    # apart that the names within one cover each other.
     distances = np.sqrt(shortest_path(lengths, directed=False))
     start = _principal_places(distances)
     if n_nodes <= MOST_FOR_STRESS:
