@@ -42,17 +42,8 @@ def pack(states, packed):
 
 
 @inner
-def count_node(packed, i):
-    """Number of particles in which node i is 1."""
-    total = np.uint64(0)
-    for w in range(packed.shape[0]):
-        total += count_bits(packed[w, i])
-    return np.int64(total)
-
-
-@inner
 def count_pair(packed, i, j):
-    """Number of particles in which nodes i and j are both 1."""
+    """Number of particles in which nodes i and j are both 1 (i and j may be the same)."""
     total = np.uint64(0)
     for w in range(packed.shape[0]):
         total += count_bits(packed[w, i] & packed[w, j])

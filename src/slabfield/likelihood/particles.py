@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from slabfield._jit import inner
 from slabfield.kernels.cliques import bias_means, resample_node, weighted_moments
-from slabfield.kernels.counts import count_node, count_pair, n_words, pack
+from slabfield.kernels.counts import count_pair, n_words, pack
 from slabfield.kernels.gibbs import fill_neighbours, new_lanes, sweep
 from slabfield.likelihood import engine as interface
 from slabfield.models.binary import BinaryPairwise
@@ -108,12 +108,13 @@ def advance(engine, state, rng):
 @interface.gradient_means.register(BinaryParticles)
 def gradient_means(engine, state, bias_mean, coupling_mean):
     """Shares of the particles, unbiased."""
-    n = engine.states.shape[1]
+    share = 1.0 / engine.states.shape[1]
+    packed, members, first, second = engine.packed, state.members, engine.first, engine.second
     for i in range(bias_mean.size):
-        bias_mean[i] = count_node(engine.packed, i) / n
+        bias_mean[i] = count_pair(packed, i, i) * share
     for k in range(state.n_members[0]):
-        edge = state.members[k]
-        coupling_mean[edge] = count_pair(engine.packed, engine.first[edge], engine.second[edge]) / n
+        edge = members[k]
+        coupling_mean[edge] = count_pair(packed, first[edge], second[edge]) * share
 
 
 @inner

@@ -19,21 +19,22 @@ def draw_hyper(state, prior, group_start, rng):
     where only interactions whose probability is learnt count for p0, and k is the number of
     parameters of all present ones.
     """
-    inclusion = prior.inclusion
+    inclusion, present, coupling = prior.inclusion, state.present, state.coupling
+    members = state.members
     ones, learnt = 0, 0
     for alpha in range(inclusion.size):
         if math.isnan(inclusion[alpha]):
             learnt += 1
-            ones += state.present[alpha]
+            ones += present[alpha]
     if learnt > 0:
         state.hyper[0] = rng.beta(prior.beta_a + ones, prior.beta_b + learnt - ones)
     if math.isnan(prior.slab_scale):
         shape, rate = prior.gamma_shape, prior.gamma_rate
         for k in range(state.n_members[0]):
-            alpha = state.members[k]
+            alpha = members[k]
             for p in range(group_start[alpha], group_start[alpha + 1]):
                 shape += 0.5
-                rate += 0.5 * state.coupling[p] ** 2
+                rate += 0.5 * coupling[p] ** 2
         state.hyper[1] = math.sqrt(rate / rng.standard_gamma(shape))
     else:
         state.hyper[1] = prior.slab_scale

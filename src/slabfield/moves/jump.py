@@ -39,12 +39,14 @@ class JumpSettings(NamedTuple):
 
 
 class JumpWork(NamedTuple):
-    """Workspace for one group."""
+    """Workspace for one group, and lists of what may be born and die."""
 
     mean: Array
     covariance: Array
     target: Array
     doomed: NDArray[np.int64]
+    births: NDArray[np.int64]
+    log_uniforms: Array
 
 
 def new_jump_work(largest_group: int, n_interactions: int) -> JumpWork:
@@ -54,6 +56,8 @@ def new_jump_work(largest_group: int, n_interactions: int) -> JumpWork:
         np.zeros((largest_group, largest_group)),
         np.zeros(largest_group),
         np.zeros(n_interactions, np.int64),
+        np.zeros(n_interactions, np.int64),
+        np.zeros(n_interactions),
     )
 
 
@@ -140,12 +144,28 @@ def try_add(engine, sums, prior, group_start, settings, state, work, alpha, log_
 
 
 @inner
-def within_window(settings, state, start, stop):
+def within_window(coupling, width, start, stop):
     """Whether all parameters of a group are within its window."""
     for p in range(start, stop):
-        if abs(state.coupling[p]) >= settings.width[p]:
+        if abs(coupling[p]) >= width[p]:
             return False
     return True
+
+
+@inner
+def list_doomed(prior, group_start, settings, state, work):
+    """List the present interactions that may be deleted; return how many."""
+    members, inclusion, doomed = state.members, prior.inclusion, work.doomed
+    coupling, width = state.coupling, settings.width
+    n_doomed = 0
+    for k in range(state.n_members[0]):
+        alpha = members[k]
+        if inclusion[alpha] != 1.0 and within_window(
+            coupling, width, group_start[alpha], group_start[alpha + 1]
+        ):
+            doomed[n_doomed] = alpha
+            n_doomed += 1
+    return n_doomed
 
 
 @inner
@@ -177,40 +197,33 @@ def try_delete(engine, sums, prior, group_start, settings, state, work, alpha, r
 
 
 @inner
-def scan_births(
-    engine, sums, prior, group_start, settings, state, work, begin, end, log_scale, rng
-):
-    """Try births in order[begin:end], skipping those that a bound already rules out.
+def list_births(settings, state, work, begin, end, log_scale, n_listed, rng):
+    """List births from order[begin:end], leaving out those that a bound already rules out.
 
     Every absent interaction is proposed, but most proposals are refused whatever the proposed value
     is, because the chance of a birth is small: the gap to the next one that is not is geometric
-    (the bounds fall along the order, so the bound where a gap begins holds to its end).
+    (the bounds fall along the order, so the bound where a gap begins holds to its end). Beside each
+    goes the log of the uniform that will decide, known to be below the bound. Returns the new
+    length of the list.
     """
-    proposed, added = 0, 0
+    order, bounds, present = settings.order, settings.log_bound, state.present
+    births, log_uniforms = work.births, work.log_uniforms
+    add_probability = settings.add_probability
     k = begin
     while k < end:
-        log_bound = settings.log_bound[settings.order[k]] + log_scale
-        bound = 1.0
-        if log_bound < 0.0:
-            bound = math.exp(log_bound)
-        bound *= settings.add_probability
-        if bound < 1.0:
-            gap = -rng.standard_exponential() / math.log1p(-bound)
+        log_bound = min(bounds[order[k]] + log_scale, 0.0)
+        chance = add_probability * math.exp(log_bound)
+        if chance < 1.0:
+            gap = -rng.standard_exponential() / math.log1p(-chance)
             if gap >= end - k:
                 break
             k += int(gap)
-        alpha = settings.order[k]
+        if not present[order[k]]:
+            births[n_listed] = order[k]
+            log_uniforms[n_listed] = log_bound - rng.standard_exponential()
+            n_listed += 1
         k += 1
-        if state.present[alpha]:
-            continue
-        proposed += 1
-        # A uniform below the bound, made relative to the chance of accepting a proposal
-        log_uniform = math.log(bound / settings.add_probability) - rng.standard_exponential()
-        if try_add(
-            engine, sums, prior, group_start, settings, state, work, alpha, log_uniform, rng
-        ):
-            added += 1
-    return proposed, added
+    return n_listed
 
 
 @inner
@@ -221,33 +234,26 @@ def jump_together(engine, sums, prior, group_start, settings, state, work, rng):
     interaction that is added here is not proposed for deletion in the same pass. Returns how many
     births were looked at, born, deaths proposed, and died.
     """
-    n_doomed = 0
-    for k in range(state.n_members[0]):
-        alpha = state.members[k]
-        if prior.inclusion[alpha] != 1.0 and within_window(
-            settings, state, group_start[alpha], group_start[alpha + 1]
-        ):
-            work.doomed[n_doomed] = alpha
-            n_doomed += 1
+    n_doomed = list_doomed(prior, group_start, settings, state, work)
     slab = -0.5 * math.log(2 * math.pi) - math.log(state.hyper[1])
     slab += math.log(settings.delete_probability / settings.add_probability)
     learnt = slab + math.log(state.hyper[0]) - math.log1p(-state.hyper[0])
     first, last = settings.n_learnt, settings.order.size
-    looked, born = scan_births(
-        engine, sums, prior, group_start, settings, state, work, 0, first, learnt, rng
-    )
-    more, also = scan_births(
-        engine, sums, prior, group_start, settings, state, work, first, last, slab, rng
-    )
-    deaths, died = 0, 0
+    n_births = list_births(settings, state, work, 0, first, learnt, 0, rng)
+    n_births = list_births(settings, state, work, first, last, slab, n_births, rng)
+    born, deaths, died = 0, 0, 0
+    for k in range(n_births):
+        born += try_add(
+            engine, sums, prior, group_start, settings, state, work, work.births[k],
+            work.log_uniforms[k], rng,
+        )  # fmt: skip
     for k in range(n_doomed):
         if settings.delete_probability == 1.0 or rng.random() < settings.delete_probability:
             deaths += 1
-            if try_delete(
+            died += try_delete(
                 engine, sums, prior, group_start, settings, state, work, work.doomed[k], rng
-            ):
-                died += 1
-    return looked + more, born + also, deaths, died
+            )
+    return n_births, born, deaths, died
 
 
 @inner
@@ -263,15 +269,15 @@ def jump_in_turn(engine, sums, prior, group_start, settings, state, work, rng):
         if not state.present[alpha]:
             if settings.add_probability == 1.0 or rng.random() < settings.add_probability:
                 births += 1
-                if try_add(
+                born += try_add(
                     engine, sums, prior, group_start, settings, state, work, alpha,
                     -rng.standard_exponential(), rng,
-                ):  # fmt: skip
-                    born += 1
-        elif within_window(settings, state, group_start[alpha], group_start[alpha + 1]) and (
-            settings.delete_probability == 1.0 or rng.random() < settings.delete_probability
-        ):
+                )  # fmt: skip
+        elif within_window(
+            state.coupling, settings.width, group_start[alpha], group_start[alpha + 1]
+        ) and (settings.delete_probability == 1.0 or rng.random() < settings.delete_probability):
             deaths += 1
-            if try_delete(engine, sums, prior, group_start, settings, state, work, alpha, rng):
-                died += 1
+            died += try_delete(
+                engine, sums, prior, group_start, settings, state, work, alpha, rng
+            )
     return births, born, deaths, died

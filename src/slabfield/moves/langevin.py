@@ -36,6 +36,7 @@ class LangevinWork(NamedTuple):
     coupling_mean: Array
     index: NDArray[np.int64]
     gradient: Array
+    push: Array
     momentum: Array
     saved: Array
     saved_momentum: Array
@@ -55,24 +56,30 @@ def new_work(n_biases: int, n_couplings: int, n_interactions: int, full: bool) -
         np.zeros(size),
         np.zeros(size),
         np.zeros(size),
+        np.zeros(size),
         np.zeros((side, side)),
         np.full(n_interactions, 2, np.uint8),
     )
+
+
+# Named tuples are not handed on inside loops: every hand-over counts references to all their arrays.
 
 
 @inner
 def gather(state, group_start, work):
     """List the parameters in use: biases as i, couplings as n_biases + k. Return how many."""
     n_biases = state.bias.size
+    index, momentum, members = work.index, work.momentum, state.members
+    bias_momentum, coupling_momentum = state.bias_momentum, state.coupling_momentum
     for i in range(n_biases):
-        work.index[i] = i
-        work.momentum[i] = state.bias_momentum[i]
+        index[i] = i
+        momentum[i] = bias_momentum[i]
     size = n_biases
     for k in range(state.n_members[0]):
-        alpha = state.members[k]
+        alpha = members[k]
         for p in range(group_start[alpha], group_start[alpha + 1]):
-            work.index[size] = n_biases + p
-            work.momentum[size] = state.coupling_momentum[p]
+            index[size] = n_biases + p
+            momentum[size] = coupling_momentum[p]
             size += 1
     return size
 
@@ -81,29 +88,33 @@ def gather(state, group_start, work):
 def scatter_momentum(state, work, size):
     """Write the momenta back into the state."""
     n_biases = state.bias.size
+    index, momentum = work.index, work.momentum
+    bias_momentum, coupling_momentum = state.bias_momentum, state.coupling_momentum
     for k in range(size):
-        p = work.index[k]
+        p = index[k]
         if p < n_biases:
-            state.bias_momentum[p] = work.momentum[k]
+            bias_momentum[p] = momentum[k]
         else:
-            state.coupling_momentum[p - n_biases] = work.momentum[k]
+            coupling_momentum[p - n_biases] = momentum[k]
 
 
 @inner
 def fill_gradient(engine, sums, prior, state, work, size):
     r"""Gradient of the log posterior, :math:`F - N E f - \theta / \sigma^2` (equation 13)."""
     gradient_means(engine, state, work.bias_mean, work.coupling_mean)
-    n_biases = state.bias.size
+    bias, coupling = state.bias, state.coupling
+    bias_sum, coupling_sum, n_rows = sums.bias, sums.coupling, sums.n_rows
+    index, gradient = work.index, work.gradient
+    bias_mean, coupling_mean = work.bias_mean, work.coupling_mean
+    n_biases, bias_precision = bias.size, prior.bias_precision
     precision = state.hyper[1] ** -2
     for k in range(size):
-        p = work.index[k]
+        p = index[k]
         if p < n_biases:
-            gap = sums.bias[p] - sums.n_rows * work.bias_mean[p]
-            work.gradient[k] = gap - prior.bias_precision * state.bias[p]
+            gradient[k] = bias_sum[p] - n_rows * bias_mean[p] - bias_precision * bias[p]
         else:
             q = p - n_biases
-            gap = sums.coupling[q] - sums.n_rows * work.coupling_mean[q]
-            work.gradient[k] = gap - precision * state.coupling[q]
+            gradient[k] = coupling_sum[q] - n_rows * coupling_mean[q] - precision * coupling[q]
 
 
 @inner
@@ -128,51 +139,53 @@ def refresh_root(settings, state, work, size):
 
 
 @inner
-def scale_of(settings, work, p, n_biases):
-    """Diagonal entry of C for a parameter."""
-    return settings.bias_scale[p] if p < n_biases else settings.coupling_scale[p - n_biases]
+def precondition(settings, n_biases, work, size, source, result):
+    """Fill ``result`` with C times ``source``, over the parameters in use."""
+    index, root = work.index, work.root
+    bias_scale, coupling_scale = settings.bias_scale, settings.coupling_scale
+    for k in range(size):
+        p = index[k]
+        if settings.full:
+            total = 0.0
+            for m in range(size):
+                total += root[p, index[m]] * source[m]
+            result[k] = total
+        elif p < n_biases:
+            result[k] = bias_scale[p] * source[k]
+        else:
+            result[k] = coupling_scale[p - n_biases] * source[k]
 
 
 @inner
 def kick(settings, state, work, size, amount):
     """Add amount * C g to the momenta."""
-    n_biases = state.bias.size
+    momentum, push = work.momentum, work.push
+    precondition(settings, state.bias.size, work, size, work.gradient, push)
     for k in range(size):
-        p = work.index[k]
-        if settings.full:
-            push = 0.0
-            for m in range(size):
-                push += work.root[p, work.index[m]] * work.gradient[m]
-        else:
-            push = scale_of(settings, work, p, n_biases) * work.gradient[k]
-        work.momentum[k] += amount * push
+        momentum[k] += amount * push[k]
 
 
 @inner
 def drift(settings, state, work, size, amount):
     """Add amount * C p to the parameters."""
-    n_biases = state.bias.size
+    bias, coupling, index, push = state.bias, state.coupling, work.index, work.push
+    n_biases = bias.size
+    precondition(settings, n_biases, work, size, work.momentum, push)
     for k in range(size):
-        p = work.index[k]
-        if settings.full:
-            move = 0.0
-            for m in range(size):
-                move += work.root[p, work.index[m]] * work.momentum[m]
-        else:
-            move = scale_of(settings, work, p, n_biases) * work.momentum[k]
+        p = index[k]
         if p < n_biases:
-            state.bias[p] += amount * move
+            bias[p] += amount * push[k]
         else:
-            state.coupling[p - n_biases] += amount * move
+            coupling[p - n_biases] += amount * push[k]
 
 
 @inner
 def refresh_momentum(settings, work, size, rng):
     """Replace part of the momenta by noise: p <- alpha p + sqrt(1 - alpha^2) noise."""
-    kept = settings.persistence
+    kept, momentum = settings.persistence, work.momentum
     fresh = math.sqrt(1.0 - kept * kept)
     for k in range(size):
-        work.momentum[k] = kept * work.momentum[k] + fresh * rng.standard_normal()
+        momentum[k] = kept * momentum[k] + fresh * rng.standard_normal()
 
 
 @inner
