@@ -116,12 +116,12 @@ def find_mode(total, n_rows, mean, precision):
 def log_integral(total, n_rows, mean, precision, mode):
     r"""Log of :math:`\int e^{\ell}`: the trapezoidal rule, halved until it stands still.
 
-    For a log-concave analytic integrand the rule converges faster than any power of the step; once
-    two steps agree to 1e-7, the finer one is right to nearly machine precision.
+    For a log-concave analytic integrand the rule's error falls faster than any power of the step,
+    about squaring each time it is halved: once two rules agree to 1e-6, the finer is right to 1e-11.
     """
     top = log_conditional(mode, total, n_rows, mean, precision)
     m = tilted_mean(mode, mean)
-    step = 0.8 / math.sqrt(n_rows * m * (1 - m) + precision)
+    step = 1.1 / math.sqrt(n_rows * m * (1 - m) + precision)
     result = 1.0 + one_sided(total, n_rows, mean, precision, mode, top, step, step)
     result = (result + one_sided(total, n_rows, mean, precision, mode, top, -step, -step)) * step
     for _ in range(20):
@@ -131,22 +131,27 @@ def log_integral(total, n_rows, mean, precision, mode):
         finer = 0.5 * result + half * between
         change = abs(finer - result)
         result, step = finer, half
-        if change < 1e-7 * finer:
+        if change < 1e-6 * finer:
             break
     return top + math.log(result)
 
 
 @inner
 def one_sided(total, n_rows, mean, precision, mode, top, offset, step):
-    """Sum of the integrand, relative to its top, at mode + offset, + step, ..., until negligible."""
+    """Sum of the integrand, relative to its top, at mode + offset, + step, ..., until negligible.
+
+    The points are evenly spaced, so that e^a needs a product, not an exponential, at each.
+    """
     result = 0.0
     a = mode + offset
+    tilt, factor, rest = mean * math.exp(a), math.exp(step), 1.0 - mean
     while True:
-        value = log_conditional(a, total, n_rows, mean, precision) - top
-        if value < -38.0:
+        value = total * a - n_rows * math.log(rest + tilt) - 0.5 * precision * a * a - top
+        if value < -32.0:
             return result
         result += math.exp(value)
         a += step
+        tilt *= factor
 
 
 @inner

@@ -103,58 +103,71 @@ def superset_sums(sums):
         size *= 2
 
 
-@fast
-def strided_sum(weights, start, count, step):
-    """Sum of ``count`` weights from ``start``, ``step`` apart."""
-    total = 0.0
-    for s in range(count):
-        total += weights[start + s * step]
-    return total
+# The states in which two nodes are 1 form a sub-cube of the table. It is walked in runs that are
+# contiguous; a node below BLOCK_BITS is met inside blocks of BLOCK, which are folded onto one first.
+BLOCK_BITS = 4
+BLOCK = 1 << BLOCK_BITS
 
 
 @fast
-def strided_scale(weights, start, count, step, factor):
+def fold_blocks(weights, start, stop, block):
+    """Add all blocks of weights[start:stop] onto one block."""
+    for begin in range(start, stop, BLOCK):
+        for t in range(BLOCK):
+            block[t] += weights[begin + t]
+
+
+@fast
+def scale_run(weights, start, count, step, factor):
     """Multiply ``count`` weights from ``start``, ``step`` apart."""
     for s in range(count):
         weights[start + s * step] *= factor
 
 
 @inner
-def sum_where(weights, low, high):
-    """Sum of the weights of the states in which nodes low < high are both 1 (low may equal high).
-
-    The sub-cube is walked in its longest runs: contiguous where the low node allows, else strided.
-    """
+def sum_where(weights, low, high, block):
+    """Sum of the weights of the states in which nodes low <= high are both 1."""
     size = weights.size
     a, b = 1 << low, 1 << high
     total = 0.0
-    if low == high:
-        for start in range(b, size, 2 * b):
-            total += total_of(weights[start : start + b])
+    if low >= BLOCK_BITS:
+        for outer in range(b, size, 2 * b):
+            if low == high:
+                total += total_of(weights[outer : outer + b])
+            else:
+                for start in range(outer + a, outer + b, 2 * a):
+                    total += total_of(weights[start : start + a])
         return total
-    for outer in range(b, size, 2 * b):
-        if a >= 8:
-            for start in range(outer + a, outer + b, 2 * a):
-                total += total_of(weights[start : start + a])
-        else:
-            for offset in range(a):
-                total += strided_sum(weights, outer + a + offset, b // (2 * a), 2 * a)
+    block[:] = 0.0
+    need = a
+    if high < BLOCK_BITS:
+        need |= b
+        fold_blocks(weights, 0, size, block)
+    else:
+        for outer in range(b, size, 2 * b):
+            fold_blocks(weights, outer, outer + b, block)
+    for t in range(BLOCK):
+        if t & need == need:
+            total += block[t]
     return total
 
 
 @inner
 def scale_where(weights, low, high, factor):
-    """Multiply the weights of the states in which nodes low < high are both 1."""
+    """Multiply the weights of the states in which nodes low <= high are both 1."""
     size = weights.size
     a, b = 1 << low, 1 << high
-    if low == high:
-        for start in range(b, size, 2 * b):
-            strided_scale(weights, start, b, 1, factor)
+    if high < BLOCK_BITS:
+        for t in range(BLOCK):
+            if t & a and t & b:
+                scale_run(weights, t, size // BLOCK, BLOCK, factor)
         return
     for outer in range(b, size, 2 * b):
-        if a >= 8:
-            for start in range(outer + a, outer + b, 2 * a):
-                strided_scale(weights, start, a, 1, factor)
-        else:
+        if low == high:
+            scale_run(weights, outer, b, 1, factor)
+        elif low < BLOCK_BITS:
             for offset in range(a):
-                strided_scale(weights, outer + a + offset, b // (2 * a), 2 * a, factor)
+                scale_run(weights, outer + a + offset, b // (2 * a), 2 * a, factor)
+        else:
+            for start in range(outer + a, outer + b, 2 * a):
+                scale_run(weights, start, a, 1, factor)

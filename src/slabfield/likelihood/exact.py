@@ -17,7 +17,7 @@ from slabfield.kernels.cliques import (
     weighted_moments,
 )
 from slabfield.kernels.slab import tilted_mean
-from slabfield.kernels.table import fill_table, scale_where, sum_where, superset_sums, total_of
+from slabfield.kernels.table import BLOCK, fill_table, scale_where, sum_where, superset_sums, total_of
 from slabfield.likelihood import engine as interface
 from slabfield.models.binary import BinaryPairwise
 from slabfield.models.loglinear import Cliques, LogLinear
@@ -28,7 +28,8 @@ MAX_STATES = 2**20
 class BinaryTable(NamedTuple):
     """Weights of all 2^D states of a binary pairwise field.
 
-    ``total`` holds the sum of the weights and the log of the scale that was divided out.
+    ``total`` holds the sum of the weights, and the log of the scale that was divided
+    out. A table smaller than a block of the kernels is filled up with zeros.
     """
 
     first: Any
@@ -36,6 +37,7 @@ class BinaryTable(NamedTuple):
     weights: Any
     scratch: Any
     matrix: Any
+    block: Any
     total: Any
 
 
@@ -54,7 +56,11 @@ def exact_engine(model: BinaryPairwise | LogLinear) -> BinaryTable | StateTable:
     if isinstance(model, BinaryPairwise):
         first, second = model.ends
         matrix = np.zeros((model.n_nodes, model.n_nodes))
-        return BinaryTable(first, second, np.ones(size), np.zeros(size), matrix, np.zeros(2))
+        room = max(size, BLOCK)
+        weights = np.zeros(room)
+        return BinaryTable(
+            first, second, weights, np.zeros(room), matrix, np.zeros(BLOCK), np.zeros(2)
+        )
     return StateTable(model.cliques, all_states(model.n_states), np.ones(size), np.zeros(2))
 
 
@@ -65,8 +71,9 @@ def advance(engine, state, rng):
     for k in range(state.n_members[0]):
         edge = state.members[k]
         engine.matrix[engine.second[edge], engine.first[edge]] = state.coupling[edge]
-    engine.total[1] = fill_table(engine.weights, engine.scratch, state.bias, engine.matrix)
-    engine.total[0] = total_of(engine.weights)
+    weights = engine.weights[: 1 << state.bias.size]
+    engine.total[1] = fill_table(weights, engine.scratch, state.bias, engine.matrix)
+    engine.total[0] = total_of(weights)
 
 
 @interface.gradient_means.register(BinaryTable)
@@ -84,9 +91,15 @@ def gradient_means(engine, state, bias_mean, coupling_mean):
 
 
 @inner
+def table_sum(engine, i, j):
+    """Sum of the weights of the states in which nodes i <= j are both 1."""
+    return sum_where(engine.weights, i, j, engine.block)
+
+
+@inner
 def pair_mean(engine, edge):
     """Mean of x_i x_j now."""
-    mean = sum_where(engine.weights, engine.first[edge], engine.second[edge]) / engine.total[0]
+    mean = table_sum(engine, engine.first[edge], engine.second[edge]) / engine.total[0]
     return min(mean, 1.0)
 
 
@@ -100,7 +113,7 @@ def moments_without(engine, state, alpha, mean, covariance):
 @interface.bias_mean_without.register(BinaryTable)
 def bias_mean_without(engine, state, i):
     """Closed form, as for a coupling."""
-    mean = min(sum_where(engine.weights, i, i) / engine.total[0], 1.0)
+    mean = min(table_sum(engine, i, i) / engine.total[0], 1.0)
     return tilted_mean(-state.bias[i], mean)
 
 
@@ -117,7 +130,7 @@ def set_group(engine, state, alpha, target):
     """Multiply a quarter of the table."""
     factor = math.exp(target[0] - state.coupling[alpha])
     i, j = engine.first[alpha], engine.second[alpha]
-    before = sum_where(engine.weights, i, j)
+    before = table_sum(engine, i, j)
     scale_where(engine.weights, i, j, factor)
     engine.total[0] += before * (factor - 1.0)
 
@@ -125,7 +138,8 @@ def set_group(engine, state, alpha, target):
 @interface.set_bias.register(BinaryTable)
 def set_bias(engine, state, i, target):
     """Multiply half of the table."""
-    scale_where(engine.weights, i, i, math.exp(target - state.bias[i]))
+    factor = math.exp(target - state.bias[i])
+    scale_where(engine.weights, i, i, factor)
     engine.total[0] = total_of(engine.weights)
 
 

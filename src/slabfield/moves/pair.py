@@ -23,23 +23,26 @@ from slabfield.moves.state import insert, remove
 
 
 @inner
-def collapsed_update(engine, sums, prior, state, work, alpha, rng):
-    """Draw presence and then the parameter of one interaction from their joint conditional."""
+def log_evidence(engine, sums, prior, state, work, alpha):
+    """Log odds of presence with the parameter integrated out; also feature mean without it, mode.
+
+    The interaction must be absent or is taken out in thought.
+    """
     moments_without(engine, state, alpha, work.mean, work.covariance)
     mean, total, precision = work.mean[0], sums.coupling[alpha], state.hyper[1] ** -2
     mode = find_mode(total, sums.n_rows, mean, precision)
-    own = prior.inclusion[alpha]
-    present = own == 1.0
-    if not present:
-        evidence = log_integral(total, sums.n_rows, mean, precision, mode)
-        evidence += 0.5 * math.log(precision / (2 * math.pi)) + log_odds(state, prior, alpha)
-        present = rng.random() * (1.0 + math.exp(-evidence)) < 1.0
-    work.target[0] = 0.0
-    if present:
-        work.target[0] = draw_conditional(total, sums.n_rows, mean, precision, mode, rng)
+    evidence = 0.5 * math.log(precision / (2 * math.pi))
+    evidence += log_integral(total, sums.n_rows, mean, precision, mode)
+    return evidence + log_odds(state, prior, alpha), mean, mode
+
+
+@inner
+def place(engine, state, work, alpha, present, value):
+    """Give an interaction its presence and value, in engine and state."""
+    work.target[0] = value
     if present or state.present[alpha]:
         set_group(engine, state, alpha, work.target)
-    state.coupling[alpha] = work.target[0]
+    state.coupling[alpha] = value
     if present and not state.present[alpha]:
         insert(state, alpha)
     elif state.present[alpha] and not present:
@@ -47,8 +50,49 @@ def collapsed_update(engine, sums, prior, state, work, alpha, rng):
 
 
 @inner
+def collapsed_update(engine, sums, prior, state, work, alpha, rng):
+    """Draw presence and then the parameter of one interaction from their joint conditional."""
+    precision, value = state.hyper[1] ** -2, 0.0
+    evidence, mean, mode = log_evidence(engine, sums, prior, state, work, alpha)
+    present = rng.random() * (1.0 + math.exp(-evidence)) < 1.0
+    if present:
+        value = draw_conditional(
+            sums.coupling[alpha], sums.n_rows, mean, precision, mode, rng
+        )
+    place(engine, state, work, alpha, present, value)
+
+
+@inner
+def swap_update(engine, sums, prior, state, work, rng):
+    """Let one present and one absent interaction, drawn at random, settle which of them is present.
+
+    Given that exactly one of the two is, which one it is has odds of the ratio of their evidence,
+    each judged with the other out. The numbers of present and absent ones stay as they were, so
+    drawing the two does not favour either direction. Interactions forced or forbidden stay out of
+    it; a draw that hits one of them is spent.
+    """
+    n_present, n_all = state.n_members[0], state.present.size
+    if n_present == 0 or n_present == n_all:
+        return
+    leaving = state.members[int(rng.random() * n_present)]
+    entering = int(rng.random() * n_all)
+    inclusion = prior.inclusion
+    if state.present[entering] or inclusion[leaving] == 1.0 or inclusion[entering] == 0.0:
+        return
+    stay, mean, mode = log_evidence(engine, sums, prior, state, work, leaving)
+    place(engine, state, work, leaving, False, 0.0)
+    go, other_mean, other_mode = log_evidence(engine, sums, prior, state, work, entering)
+    chosen = leaving
+    if rng.random() * (1.0 + math.exp(stay - go)) < 1.0:
+        chosen, mean, mode = entering, other_mean, other_mode
+    precision = state.hyper[1] ** -2
+    value = draw_conditional(sums.coupling[chosen], sums.n_rows, mean, precision, mode, rng)
+    place(engine, state, work, chosen, True, value)
+
+
+@inner
 def collapsed_sweep(engine, sums, prior, state, work, rng):
-    """Update every interaction and every bias once, in a fixed order.
+    """Update every interaction and every bias once, with as many swaps as interactions.
 
     The table is filled anew first, so that rounding does not build up over sweeps.
     """
@@ -56,6 +100,8 @@ def collapsed_sweep(engine, sums, prior, state, work, rng):
     for alpha in range(state.present.size):
         if prior.inclusion[alpha] != 0.0:
             collapsed_update(engine, sums, prior, state, work, alpha, rng)
+    for _ in range(state.present.size):
+        swap_update(engine, sums, prior, state, work, rng)
     for i in range(state.bias.size):
         mean, total = bias_mean_without(engine, state, i), sums.bias[i]
         mode = find_mode(total, sums.n_rows, mean, prior.bias_precision)
