@@ -15,6 +15,7 @@ from slabfield.checks import (
     InputWarning,
     check_choice,
     check_exact_size,
+    check_full_size,
     check_inclusion_prior,
     check_number,
     check_positive_int,
@@ -508,4 +509,11 @@ def test_exact_size() -> None:
     check_exact_size(20, 20)
     text = message(check_exact_size, 64, 20)
     for part in ("at most 20 nodes", "found 64", "likelihood='particles'"):
+        assert part in text
+
+
+def test_full_size() -> None:
+    check_full_size(2000, 2000)
+    text = message(check_full_size, 5050, 2000)
+    for part in ("at most 2000", "found 5050", "preconditioner='diagonal'"):
         assert part in text

@@ -9,6 +9,7 @@ from slabfield.checks.errors import InputError, InputWarning
 from slabfield.checks.parameters import (
     check_choice,
     check_exact_size,
+    check_full_size,
     check_number,
     check_positive_int,
 )
@@ -28,6 +29,8 @@ __all__ = [
     "SlabPrior",
     "check_choice",
     "check_exact_size",
+    "check_full_size",
+    "check_full_size",
     "check_inclusion_prior",
     "check_number",
     "check_positive_int",
