@@ -30,7 +30,6 @@ __all__ = [
     "check_choice",
     "check_exact_size",
     "check_full_size",
-    "check_full_size",
     "check_inclusion_prior",
     "check_number",
     "check_positive_int",

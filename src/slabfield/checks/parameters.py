@@ -184,29 +184,6 @@ def check_full_size(n_parameters: int, limit: int) -> None:
         )
 
 
-def check_full_size(n_parameters: int, limit: int) -> None:
-    """Refuse more parameters than a full-matrix preconditioner takes.
-
-    Parameters
-    ----------
-    n_parameters : int
-        Number of biases and candidate edges.
-    limit : int
-        The most rows and columns that the matrix may have.
-
-    Examples
-    --------
-    >>> from slabfield.checks import check_full_size
-    >>> check_full_size(78, limit=2000)
-    """
-    if n_parameters > limit:
-        raise InputError(
-            "preconditioner='full' keeps a matrix with a row for each bias and each candidate "
-            f"edge, so it takes at most {limit} of these; found {n_parameters}. Use "
-            "preconditioner='diagonal', or fewer columns."
-        )
-
-
 def is_number(value: object) -> bool:
     """Whether `value` is one real number, neither True, False nor NaN.
 
