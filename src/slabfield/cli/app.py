@@ -45,6 +45,9 @@ class Preset(StrEnum):
 
 
 Out = Annotated[Path, typer.Option(help="Folder to write edges.csv and network.png in.")]
+Chains = Annotated[int, typer.Option(min=1, help="Independent runs.")]
+Draws = Annotated[int | None, typer.Option(min=1, help="Draws kept of each chain.")]
+Warmup = Annotated[int | None, typer.Option(min=0, help="Draws thrown away before those.")]
 Seed = Annotated[int | None, typer.Option(min=0, help="The same seed gives the same result.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print warnings and errors only.")]
 Jobs = Annotated[int | None, typer.Option(help="Chains run at the same time; -1: all cores.")]
@@ -91,11 +94,9 @@ def fit(
     preset: Annotated[
         Preset, typer.Option(help="paper: the settings of Chen and Welling (2012).")
     ] = Preset.default,
-    chains: Annotated[int, typer.Option(min=1, help="Independent runs.")] = 4,
-    draws: Annotated[int | None, typer.Option(min=1, help="Draws kept of each chain.")] = None,
-    warmup: Annotated[
-        int | None, typer.Option(min=0, help="Iterations before the first draw.")
-    ] = None,
+    chains: Chains = 4,
+    draws: Draws = None,
+    warmup: Warmup = None,
     seed: Seed = None,
     jobs: Jobs = None,
     quiet: Quiet = False,
@@ -123,7 +124,11 @@ def fit(
 
 @app.command()
 def demo(
-    out: Out = Path("slabfield-demo"), seed: Seed = 1, jobs: Jobs = None, quiet: Quiet = False
+    out: Out = Path("slabfield-demo"),
+    draws: Draws = None,
+    seed: Seed = 1,
+    jobs: Jobs = None,
+    quiet: Quiet = False,
 ) -> None:
     """Learn the network of 16 pixels of handwritten digits, which come with the package."""
     with _plain_failures():
@@ -131,7 +136,8 @@ def demo(
         from slabfield.datasets import load_digits_binary
 
         table = load_digits_binary(pool=2)
-        converged = run(table, Settings(random_state=seed, n_jobs=jobs), out, quiet)
+        settings = Settings(n_draws=draws, random_state=seed, n_jobs=jobs)
+        converged = run(table, settings, out, quiet)
     if not converged:
         raise typer.Exit(NOT_CONVERGED)
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from slabfield.posterior import Posterior
 
+THRESHOLDS = (0.5, 0.9, 0.99)
+MOST_EDGES_A_NODE = 3
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -99,8 +101,26 @@ def write_edges(edges: pd.DataFrame, path: Path) -> None:
     write_atomically(path, write)
 
 
+def readable_threshold(posterior: Posterior) -> float:
+    """Choose the lowest of a few thresholds that leaves no more than a few edges a node.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> import numpy as np
+    >>> from slabfield.cli.write import readable_threshold
+    >>> readable_threshold(SimpleNamespace(inclusion_probability=np.full((20, 20), 0.7)))
+    0.9
+    """
+    probability = posterior.inclusion_probability
+    for threshold in THRESHOLDS:
+        if (probability >= threshold).sum() <= 2 * MOST_EDGES_A_NODE * len(probability):
+            return threshold
+    return THRESHOLDS[-1]
+
+
 def write_network(posterior: Posterior, path: Path, dpi: int = 150) -> None:
-    """Write the picture of the network.
+    """Write the picture of the network, at a threshold that leaves it readable.
 
     Examples
     --------
@@ -112,7 +132,7 @@ def write_network(posterior: Posterior, path: Path, dpi: int = 150) -> None:
 
     from slabfield.plots import network
 
-    figure = network(posterior).figure
+    figure = network(posterior, readable_threshold(posterior)).figure
     assert isinstance(figure, Figure)
 
     def write(temporary: Path) -> None:

@@ -4,11 +4,14 @@ Two densities occur. The proposal of a jump is a Gaussian cut to a window,
 
 .. math:: h(a) = \exp(a g - a^2 \lambda / 2), \quad |a| \le \Delta
 
-(equation 12), and the conditional of one coupling of a 0/1 feature is
+(equation 12), and the conditional of one parameter in a binary field is
 
-.. math:: \ell(a) = F a - N \log(1 + m (e^a - 1)) - a^2 / (2 \sigma^2)
+.. math:: \ell(a) = T a - N \log M(a) - q a^2 / 2, \quad
+   M(a) = w_0 + w_1 e^{-u a} + w_2 e^{-v a} + w_3 e^{(1 - u - v) a}
 
-(equation 17), with m the mean of the feature at a = 0. Both are log-concave.
+(equation 17): w are the probabilities, at a = 0, that the two nodes are (0, 0), (1, 0), (0, 1) and
+(1, 1), and u, v are the centres of the coupling. A bias has w_1 = w_2 = u = v = 0. Both densities are
+log-concave. ``pair`` below is (w_0, w_1, w_2, w_3, u, v).
 """
 
 from __future__ import annotations
@@ -72,62 +75,74 @@ def draw_window(g, precision, width, rng):
 
 
 @inner
-def log_conditional(a, total, n_rows, mean, precision):
+def log_conditional(a, slope, n_rows, precision, pair):
     r"""Value of :math:`\ell(a)` (equation 17)."""
-    if a > 30.0:
-        growth = a + math.log(mean + (1 - mean) * math.exp(-a)) if mean > 0 else 0.0
-    else:
-        growth = math.log1p(mean * math.expm1(a))
-    return total * a - n_rows * growth - 0.5 * precision * a * a
+    w0, w1, w2, w3, u, v = pair
+    most = max(0.0, -u * a, -v * a, (1 - u - v) * a)
+    total = w0 * math.exp(-most) + w1 * math.exp(-u * a - most)
+    total += w2 * math.exp(-v * a - most) + w3 * math.exp((1 - u - v) * a - most)
+    return slope * a - n_rows * (most + math.log(total)) - 0.5 * precision * a * a
 
 
 @inner
-def tilted_mean(a, mean):
-    """Mean of a 0/1 feature after its parameter grows by a."""
-    if a > 0:
-        return mean / (mean + (1 - mean) * math.exp(-a))
-    return mean * math.exp(a) / ((1 - mean) + mean * math.exp(a))
+def tilted_moments(a, pair):
+    """Mean and variance of the feature whose values are 0, -u, -v and 1 - u - v, at a."""
+    w0, w1, w2, w3, u, v = pair
+    last = 1 - u - v
+    most = max(0.0, -u * a, -v * a, last * a)
+    w0, w1 = w0 * math.exp(-most), w1 * math.exp(-u * a - most)
+    w2, w3 = w2 * math.exp(-v * a - most), w3 * math.exp(last * a - most)
+    total = w0 + w1 + w2 + w3
+    mean = (-u * w1 - v * w2 + last * w3) / total
+    square = (u * u * w1 + v * v * w2 + last * last * w3) / total
+    return mean, max(square - mean * mean, 0.0)
 
 
 @inner
-def find_mode(total, n_rows, mean, precision):
+def find_mode(slope, n_rows, precision, pair):
     r"""Maximum of :math:`\ell`: Newton's method inside a bracket that always holds it."""
-    slope = total - n_rows * mean
-    low, high = min(0.0, slope / precision), max(0.0, slope / precision)
+    mean, variance = tilted_moments(0.0, pair)
+    gradient = slope - n_rows * mean
+    low, high = min(0.0, gradient / precision), max(0.0, gradient / precision)
     a = 0.0
     for _ in range(200):
-        m = tilted_mean(a, mean)
-        gradient = total - n_rows * m - precision * a
-        curvature = n_rows * m * (1 - m) + precision
-        if gradient > 0:
-            low = a
-        else:
-            high = a
+        curvature = n_rows * variance + precision
         step = gradient / curvature
         if abs(step) < 1e-9 / math.sqrt(curvature):
             break
         a = a + step
         if a <= low or a >= high:
             a = 0.5 * (low + high)
+        mean, variance = tilted_moments(a, pair)
+        gradient = slope - n_rows * mean - precision * a
+        if gradient > 0:
+            low = a
+        else:
+            high = a
     return a
 
 
 @inner
-def log_integral(total, n_rows, mean, precision, mode):
+def spread_at(a, n_rows, precision, pair):
+    """Standard deviation of the Gaussian with the curvature at a."""
+    return 1.0 / math.sqrt(n_rows * tilted_moments(a, pair)[1] + precision)
+
+
+@inner
+def log_integral(slope, n_rows, precision, pair, mode):
     r"""Log of :math:`\int e^{\ell}`: the trapezoidal rule, halved until it stands still.
 
     For a log-concave analytic integrand the rule's error falls faster than any power of the step,
     about squaring each time it is halved: once two rules agree to 1e-6, the finer is right to 1e-11.
     """
-    top = log_conditional(mode, total, n_rows, mean, precision)
-    m = tilted_mean(mode, mean)
-    step = 1.1 / math.sqrt(n_rows * m * (1 - m) + precision)
-    result = 1.0 + one_sided(total, n_rows, mean, precision, mode, top, step, step)
-    result = (result + one_sided(total, n_rows, mean, precision, mode, top, -step, -step)) * step
+    top = log_conditional(mode, slope, n_rows, precision, pair)
+    step = 1.1 * spread_at(mode, n_rows, precision, pair)
+    result = 1.0 + one_sided(slope, n_rows, precision, pair, mode, top, step, step)
+    result = (result + one_sided(slope, n_rows, precision, pair, mode, top, -step, -step)) * step
     for _ in range(20):
         half = 0.5 * step
-        between = one_sided(total, n_rows, mean, precision, mode, top, half, step)
-        between += one_sided(total, n_rows, mean, precision, mode, top, -half, -step)
+        between = one_sided(slope, n_rows, precision, pair, mode, top, half, step)
+        between += one_sided(slope, n_rows, precision, pair, mode, top, -half, -step)
         finer = 0.5 * result + half * between
         change = abs(finer - result)
         result, step = finer, half
@@ -137,34 +152,39 @@ def log_integral(total, n_rows, mean, precision, mode):
 
 
 @inner
-def one_sided(total, n_rows, mean, precision, mode, top, offset, step):
+def one_sided(slope, n_rows, precision, pair, mode, top, offset, step):
     """Sum of the integrand, relative to its top, at mode + offset, + step, ..., until negligible.
 
-    The points are evenly spaced, so that e^a needs a product, not an exponential, at each.
+    The points are evenly spaced, so that the exponentials in M need products only.
     """
+    w0, w1, w2, w3, u, v = pair
     result = 0.0
     a = mode + offset
-    tilt, factor, rest = mean * math.exp(a), math.exp(step), 1.0 - mean
+    by_u, by_v, by_one = math.exp(-u * step), math.exp(-v * step), math.exp(step)
+    w1, w2, w3 = w1 * math.exp(-u * a), w2 * math.exp(-v * a), w3 * math.exp((1 - u - v) * a)
+    by_last = by_u * by_v * by_one
     while True:
-        value = total * a - n_rows * math.log(rest + tilt) - 0.5 * precision * a * a - top
-        if value < -32.0:
+        total = w0 + w1 + w2 + w3
+        value = slope * a - n_rows * math.log(total) - 0.5 * precision * a * a - top
+        if not value > -32.0:
             return result
         result += math.exp(value)
         a += step
-        tilt *= factor
+        w1 *= by_u
+        w2 *= by_v
+        w3 *= by_last
 
 
 @inner
-def draw_conditional(total, n_rows, mean, precision, mode, rng):
+def draw_conditional(slope, n_rows, precision, pair, mode, rng):
     r"""Draw exactly from the density proportional to :math:`e^{\ell}`.
 
     Rejection from the envelope of three tangents, at the mode and on either side of it.
     """
-    top = log_conditional(mode, total, n_rows, mean, precision)
-    m = tilted_mean(mode, mean)
-    spread = 1.0 / math.sqrt(n_rows * m * (1 - m) + precision)
-    left_rate, left_cut = tangent(total, n_rows, mean, precision, mode, top, -spread)
-    right_rate, right_cut = tangent(total, n_rows, mean, precision, mode, top, spread)
+    top = log_conditional(mode, slope, n_rows, precision, pair)
+    spread = spread_at(mode, n_rows, precision, pair)
+    left_rate, left_cut = tangent(slope, n_rows, precision, pair, mode, top, -spread)
+    right_rate, right_cut = tangent(slope, n_rows, precision, pair, mode, top, spread)
     left, centre, right = 1.0 / left_rate, right_cut - left_cut, -1.0 / right_rate
     while True:
         u = rng.random() * (left + centre + right)
@@ -174,19 +194,27 @@ def draw_conditional(total, n_rows, mean, precision, mode, rng):
             distance = rng.standard_exponential()
             envelope = -distance
             a = left_cut - distance * left if u < centre + left else right_cut + distance * right
-        value = log_conditional(a, total, n_rows, mean, precision) - top
+        value = log_conditional(a, slope, n_rows, precision, pair) - top
         if rng.standard_exponential() > envelope - value:
             return a
 
 
 @inner
-def tangent(total, n_rows, mean, precision, mode, top, offset):
+def tangent(slope, n_rows, precision, pair, mode, top, offset):
     """Slope of the tangent beside the mode, and where it reaches the height of the mode."""
     while True:
         a = mode + offset
-        drop = top - log_conditional(a, total, n_rows, mean, precision)
+        drop = top - log_conditional(a, slope, n_rows, precision, pair)
         if drop > 0.5:
             break
         offset *= 1.5
-    slope = total - n_rows * tilted_mean(a, mean) - precision * a
-    return slope, a + drop / slope
+    rate = slope - n_rows * tilted_moments(a, pair)[0] - precision * a
+    return rate, a + drop / rate
+
+
+@inner
+def tilted_mean(a, mean):
+    """Mean of a 0/1 feature after its parameter grows by a."""
+    if a > 0:
+        return mean / (mean + (1 - mean) * math.exp(-a))
+    return mean * math.exp(a) / ((1 - mean) + mean * math.exp(a))

@@ -25,11 +25,6 @@ def moments_without(engine, state, alpha, mean, covariance):
 
 
 @generic
-def bias_mean_without(engine, state, i):
-    """Mean of a 0/1 bias feature with its bias at zero."""
-
-
-@generic
 def log_ratio(engine, sums, state, alpha, target):
     """Log-likelihood gained by setting an interaction to ``target``, and the answer's variance."""
 
@@ -37,11 +32,6 @@ def log_ratio(engine, sums, state, alpha, target):
 @generic
 def set_group(engine, state, alpha, target):
     """Take note that an interaction's parameters go to ``target`` (before the state changes)."""
-
-
-@generic
-def set_bias(engine, state, i, target):
-    """Take note that a bias goes to ``target`` (before the state changes)."""
 
 
 @generic

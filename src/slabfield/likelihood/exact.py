@@ -110,13 +110,6 @@ def moments_without(engine, state, alpha, mean, covariance):
     covariance[0, 0] = mean[0] * (1 - mean[0])
 
 
-@interface.bias_mean_without.register(BinaryTable)
-def bias_mean_without(engine, state, i):
-    """Closed form, as for a coupling."""
-    mean = min(table_sum(engine, i, i) / engine.total[0], 1.0)
-    return tilted_mean(-state.bias[i], mean)
-
-
 @interface.log_ratio.register(BinaryTable)
 def log_ratio(engine, sums, state, alpha, target):
     """Exact, equation 11."""
@@ -133,14 +126,6 @@ def set_group(engine, state, alpha, target):
     before = table_sum(engine, i, j)
     scale_where(engine.weights, i, j, factor)
     engine.total[0] += before * (factor - 1.0)
-
-
-@interface.set_bias.register(BinaryTable)
-def set_bias(engine, state, i, target):
-    """Multiply half of the table."""
-    factor = math.exp(target - state.bias[i])
-    scale_where(engine.weights, i, i, factor)
-    engine.total[0] = total_of(engine.weights)
 
 
 @interface.log_partition.register(BinaryTable)

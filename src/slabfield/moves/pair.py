@@ -1,8 +1,12 @@
-"""Collapsed Gibbs updates, one parameter at a time: the gold standard of small fields.
+r"""Collapsed Gibbs updates of a binary pairwise field on an exact engine: the gold standard.
 
-For one parameter of a 0/1 feature the likelihood depends on the rest of the field only through the
-mean of the feature without it (equation 11). The odds of presence with the parameter integrated out
-are then a one-dimensional integral, and the parameter given presence an exact draw.
+For one coupling the likelihood depends on the rest of the field only through the probabilities of
+the four states of its two nodes. The odds of presence with the coupling integrated out are then a
+one-dimensional integral, and the coupling given presence an exact draw (equation 17).
+
+Couplings are *centred*: when :math:`\theta_{ij}` moves by a, the biases of its ends move by
+:math:`-a u` and :math:`-a v`, with u and v the means in the data of the *other* end. The change of
+variables has Jacobian one; what it gains is that couplings and biases hardly depend on each other.
 """
 
 from __future__ import annotations
@@ -11,37 +15,52 @@ import math
 
 from slabfield._jit import inner
 from slabfield.kernels.slab import draw_conditional, find_mode, log_integral
-from slabfield.likelihood.engine import (
-    advance,
-    bias_mean_without,
-    moments_without,
-    set_bias,
-    set_group,
-)
+from slabfield.kernels.table import scale_where, sum_where, total_of
+from slabfield.likelihood.engine import advance
 from slabfield.moves.hyper import log_odds
 from slabfield.moves.state import insert, remove
 
 
 @inner
-def log_evidence(engine, sums, prior, state, work, alpha):
-    """Log odds of presence with the parameter integrated out; also feature mean without it, mode.
-
-    The interaction must be absent or is taken out in thought.
-    """
-    moments_without(engine, state, alpha, work.mean, work.covariance)
-    mean, total, precision = work.mean[0], sums.coupling[alpha], state.hyper[1] ** -2
-    mode = find_mode(total, sums.n_rows, mean, precision)
-    evidence = 0.5 * math.log(precision / (2 * math.pi))
-    evidence += log_integral(total, sums.n_rows, mean, precision, mode)
-    return evidence + log_odds(state, prior, alpha), mean, mode
+def pair_without(engine, sums, state, alpha):
+    """Probabilities of the four states of an edge's ends with its coupling out, and its centres."""
+    i, j = engine.first[alpha], engine.second[alpha]
+    both = sum_where(engine.weights, i, j, engine.block)
+    one = max(sum_where(engine.weights, i, i, engine.block) - both, 0.0)
+    other = max(sum_where(engine.weights, j, j, engine.block) - both, 0.0)
+    none = max(engine.total[0] - one - other - both, 0.0)
+    a = state.coupling[alpha]
+    u, v = sums.bias[j] / sums.n_rows, sums.bias[i] / sums.n_rows
+    w1, w2 = one * math.exp(a * u), other * math.exp(a * v)
+    w3 = both * math.exp(-a * (1 - u - v))
+    total = none + w1 + w2 + w3
+    return none / total, w1 / total, w2 / total, w3 / total, u, v
 
 
 @inner
-def place(engine, state, work, alpha, present, value):
-    """Give an interaction its presence and value, in engine and state."""
-    work.target[0] = value
-    if present or state.present[alpha]:
-        set_group(engine, state, alpha, work.target)
+def linear_part(engine, sums, prior, state, alpha, pair):
+    """Slope and precision of the conditional of a centred coupling: data, slab, bias priors."""
+    i, j = engine.first[alpha], engine.second[alpha]
+    u, v = pair[4], pair[5]
+    a = state.coupling[alpha]
+    slope = sums.coupling[alpha] - u * sums.bias[i] - v * sums.bias[j]
+    slope += prior.bias_precision * ((state.bias[i] + a * u) * u + (state.bias[j] + a * v) * v)
+    return slope, state.hyper[1] ** -2 + prior.bias_precision * (u * u + v * v)
+
+
+@inner
+def place(engine, state, alpha, pair, present, value):
+    """Give an edge its presence and coupling, its ends their biases, and the table its weights."""
+    i, j = engine.first[alpha], engine.second[alpha]
+    u, v = pair[4], pair[5]
+    change = value - state.coupling[alpha]
+    if change != 0.0:
+        scale_where(engine.weights, i, i, math.exp(-u * change))
+        scale_where(engine.weights, j, j, math.exp(-v * change))
+        scale_where(engine.weights, i, j, math.exp(change))
+        engine.total[0] = total_of(engine.weights)
+        state.bias[i] -= u * change
+        state.bias[j] -= v * change
     state.coupling[alpha] = value
     if present and not state.present[alpha]:
         insert(state, alpha)
@@ -50,26 +69,36 @@ def place(engine, state, work, alpha, present, value):
 
 
 @inner
-def collapsed_update(engine, sums, prior, state, work, alpha, rng):
-    """Draw presence and then the parameter of one interaction from their joint conditional."""
-    precision, value = state.hyper[1] ** -2, 0.0
-    evidence, mean, mode = log_evidence(engine, sums, prior, state, work, alpha)
-    present = rng.random() * (1.0 + math.exp(-evidence)) < 1.0
-    if present:
-        value = draw_conditional(
-            sums.coupling[alpha], sums.n_rows, mean, precision, mode, rng
-        )
-    place(engine, state, work, alpha, present, value)
+def log_evidence(sums, prior, state, alpha, slope, precision, pair, mode):
+    """Log odds of presence with the coupling integrated out."""
+    evidence = log_integral(slope, sums.n_rows, precision, pair, mode)
+    evidence += -math.log(state.hyper[1]) - 0.5 * math.log(2 * math.pi)
+    return evidence + log_odds(state, prior, alpha)
 
 
 @inner
-def swap_update(engine, sums, prior, state, work, rng):
-    """Let one present and one absent interaction, drawn at random, settle which of them is present.
+def collapsed_update(engine, sums, prior, state, alpha, rng):
+    """Draw presence and then the coupling of one edge from their joint conditional."""
+    pair = pair_without(engine, sums, state, alpha)
+    slope, precision = linear_part(engine, sums, prior, state, alpha, pair)
+    mode = find_mode(slope, sums.n_rows, precision, pair)
+    present, value = prior.inclusion[alpha] == 1.0, 0.0
+    if not present:
+        evidence = log_evidence(sums, prior, state, alpha, slope, precision, pair, mode)
+        present = rng.random() * (1.0 + math.exp(-evidence)) < 1.0
+    if present:
+        value = draw_conditional(slope, sums.n_rows, precision, pair, mode, rng)
+    place(engine, state, alpha, pair, present, value)
+
+
+@inner
+def swap_update(engine, sums, prior, state, rng):
+    """Let one present and one absent edge, drawn at random, settle which of them is present.
 
     Given that exactly one of the two is, which one it is has odds of the ratio of their evidence,
     each judged with the other out. The numbers of present and absent ones stay as they were, so
-    drawing the two does not favour either direction. Interactions forced or forbidden stay out of
-    it; a draw that hits one of them is spent.
+    drawing the two does not favour either direction. Edges forced or forbidden stay out of it; a
+    draw that hits one of them is spent.
     """
     n_present, n_all = state.n_members[0], state.present.size
     if n_present == 0 or n_present == n_all:
@@ -79,32 +108,48 @@ def swap_update(engine, sums, prior, state, work, rng):
     inclusion = prior.inclusion
     if state.present[entering] or inclusion[leaving] == 1.0 or inclusion[entering] == 0.0:
         return
-    stay, mean, mode = log_evidence(engine, sums, prior, state, work, leaving)
-    place(engine, state, work, leaving, False, 0.0)
-    go, other_mean, other_mode = log_evidence(engine, sums, prior, state, work, entering)
+    pair = pair_without(engine, sums, state, leaving)
+    slope, precision = linear_part(engine, sums, prior, state, leaving, pair)
+    mode = find_mode(slope, sums.n_rows, precision, pair)
+    stay = log_evidence(sums, prior, state, leaving, slope, precision, pair, mode)
+    place(engine, state, leaving, pair, False, 0.0)
+    pair2 = pair_without(engine, sums, state, entering)
+    slope2, precision2 = linear_part(engine, sums, prior, state, entering, pair2)
+    mode2 = find_mode(slope2, sums.n_rows, precision2, pair2)
+    go = log_evidence(sums, prior, state, entering, slope2, precision2, pair2, mode2)
     chosen = leaving
     if rng.random() * (1.0 + math.exp(stay - go)) < 1.0:
-        chosen, mean, mode = entering, other_mean, other_mode
-    precision = state.hyper[1] ** -2
-    value = draw_conditional(sums.coupling[chosen], sums.n_rows, mean, precision, mode, rng)
-    place(engine, state, work, chosen, True, value)
+        chosen, slope, precision, pair, mode = entering, slope2, precision2, pair2, mode2
+    value = draw_conditional(slope, sums.n_rows, precision, pair, mode, rng)
+    place(engine, state, chosen, pair, True, value)
 
 
 @inner
-def collapsed_sweep(engine, sums, prior, state, work, rng):
-    """Update every interaction and every bias once, with as many swaps as interactions.
+def bias_update(engine, sums, prior, state, i, rng):
+    """Draw a bias from its conditional."""
+    one = sum_where(engine.weights, i, i, engine.block)
+    none = max(engine.total[0] - one, 0.0)
+    one *= math.exp(-state.bias[i])
+    pair = (none / (none + one), 0.0, 0.0, one / (none + one), 0.0, 0.0)
+    slope, precision = sums.bias[i], prior.bias_precision
+    mode = find_mode(slope, sums.n_rows, precision, pair)
+    value = draw_conditional(slope, sums.n_rows, precision, pair, mode, rng)
+    scale_where(engine.weights, i, i, math.exp(value - state.bias[i]))
+    engine.total[0] = total_of(engine.weights)
+    state.bias[i] = value
+
+
+@inner
+def collapsed_sweep(engine, sums, prior, state, rng):
+    """Update every edge and every bias once, with as many swaps as edges.
 
     The table is filled anew first, so that rounding does not build up over sweeps.
     """
     advance(engine, state, rng)
     for alpha in range(state.present.size):
         if prior.inclusion[alpha] != 0.0:
-            collapsed_update(engine, sums, prior, state, work, alpha, rng)
+            collapsed_update(engine, sums, prior, state, alpha, rng)
     for _ in range(state.present.size):
-        swap_update(engine, sums, prior, state, work, rng)
+        swap_update(engine, sums, prior, state, rng)
     for i in range(state.bias.size):
-        mean, total = bias_mean_without(engine, state, i), sums.bias[i]
-        mode = find_mode(total, sums.n_rows, mean, prior.bias_precision)
-        value = draw_conditional(total, sums.n_rows, mean, prior.bias_precision, mode, rng)
-        set_bias(engine, state, i, value)
-        state.bias[i] = value
+        bias_update(engine, sums, prior, state, i, rng)

@@ -9,23 +9,23 @@ from scipy.sparse.csgraph import shortest_path
 
 Array = NDArray[np.float64]
 
-LEAST_PROBABILITY = 0.1
-"""Pairs less probable than this are drawn as far apart as pairs of this probability."""
+LEAST_CLOSENESS = 0.1
+"""Pairs less close than this are put as far apart as pairs of this closeness."""
 
 MOST_FOR_STRESS = 150
 """With more nodes than this the springs are laid out by a cheaper method."""
 
 
-def place_nodes(inclusion_probability: Array) -> Array:
-    """Place nodes so that those joined by probable edges lie close together.
+def place_nodes(closeness: Array) -> Array:
+    """Place nodes so that close pairs lie close together.
 
-    All pairs count, each by its inclusion probability, so the places do not depend on which
-    edges are drawn. The same probabilities always give the same places.
+    All pairs count, so the places do not depend on which edges are drawn. The same matrix always
+    gives the same places.
 
     Parameters
     ----------
-    inclusion_probability : array of shape (D, D)
-        Symmetric; its diagonal is ignored.
+    closeness : array of shape (D, D)
+        Within [0, 1] and symmetric, such as inclusion probabilities; its diagonal is ignored.
 
     Returns
     -------
@@ -40,10 +40,10 @@ def place_nodes(inclusion_probability: Array) -> Array:
     >>> np.abs(place_nodes(chain)[:, 0]).round(2) + 0.0
     array([1., 0., 1.])
     """
-    n_nodes = inclusion_probability.shape[0]
+    n_nodes = closeness.shape[0]
     if n_nodes < 3:
         return np.column_stack([np.linspace(-1, 1, n_nodes), np.zeros(n_nodes)])
-    lengths = 1 / np.clip(inclusion_probability, LEAST_PROBABILITY, 1)
+    lengths = 1 / np.clip(closeness, LEAST_CLOSENESS, 1)
     np.fill_diagonal(lengths, 0)
     # The root, and the bound above, keep clusters that are hardly linked from drifting so far
     # apart that the names within one cover each other.
@@ -52,7 +52,7 @@ def place_nodes(inclusion_probability: Array) -> Array:
     if n_nodes <= MOST_FOR_STRESS:
         places = _relax_distances(distances, start)
     else:
-        places = _relax_springs(inclusion_probability, start)
+        places = _relax_springs(closeness, start)
     return _framed(places)
 
 
@@ -79,8 +79,8 @@ def _relax_distances(distances: Array, start: Array) -> Array:
     return np.array([placed[i] for i in nodes])
 
 
-def _relax_springs(inclusion_probability: Array, start: Array) -> Array:
-    weights = np.where(inclusion_probability > LEAST_PROBABILITY, inclusion_probability, 0)
+def _relax_springs(closeness: Array, start: Array) -> Array:
+    weights = np.where(closeness > LEAST_CLOSENESS, closeness, 0)
     np.fill_diagonal(weights, 0)
     nodes = range(weights.shape[0])
     placed = nx.spring_layout(

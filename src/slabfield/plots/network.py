@@ -44,8 +44,9 @@ def network(posterior: NetworkSource, threshold: float = 0.5, ax: Axes | None = 
     """Draw the nodes and the edges that are probable enough.
 
     A line is as wide as the coupling is strong, solid blue where it is positive and dashed orange
-    where it is negative, and as opaque as the edge is probable. The places of the nodes depend on
-    the probabilities of all edges, so they stay where they are when the threshold changes.
+    where it is negative, and as opaque as the edge is probable. Nodes joined by probable, strong
+    edges lie close together; all pairs count, so that nodes stay where they are when the threshold
+    changes.
 
     Parameters
     ----------
@@ -80,16 +81,13 @@ def network(posterior: NetworkSource, threshold: float = 0.5, ax: Axes | None = 
     probability = np.asarray(posterior.inclusion_probability, dtype=np.float64)
     strength = np.nan_to_num(np.asarray(posterior.coupling_mean, dtype=np.float64))
     names = list(posterior.feature_names)
-    places = place_nodes(probability)
+    strongest = _strongest(probability, strength)
+    places = place_nodes(probability * np.minimum(np.abs(strength) / strongest, 1))
     if ax is None:
         margins = ConstrainedLayoutEngine(w_pad=0.15, h_pad=0.15)
         ax = Figure(figsize=_size(len(names)), layout=margins).add_subplot()
     rows, columns = np.triu_indices(len(names), 1)
     drawn = (probability[rows, columns] >= threshold) & (probability[rows, columns] > 0)
-    # The scale is set by all edges, so that a width means the same at every threshold.
-    strongest = float(np.max(np.abs(strength) * (probability >= 0.5), initial=0.0))
-    if strongest == 0:
-        strongest = float(np.max(np.abs(strength) * probability, initial=0.0)) or 1.0
     rows, columns = rows[drawn], columns[drawn]
     _draw_edges(ax, places, rows, columns, probability, strength, strongest)
     _draw_nodes(ax, places, names, joined=set(rows.tolist()) | set(columns.tolist()))
@@ -101,6 +99,12 @@ def network(posterior: NetworkSource, threshold: float = 0.5, ax: Axes | None = 
         color=GREY,
     )
     return ax
+
+
+def _strongest(probability: Array, strength: Array) -> float:
+    """Return the strength of the widest line, which must not depend on the threshold."""
+    likely = float(np.max(np.abs(strength) * (probability >= 0.5), initial=0.0))
+    return likely or float(np.max(np.abs(strength) * probability, initial=0.0)) or 1.0
 
 
 def _size(n_nodes: int) -> tuple[float, float]:

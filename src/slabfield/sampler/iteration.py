@@ -98,11 +98,11 @@ def collapsed(
     engine, sums, prior, group_start, langevin, jumps, state, work, jump_work,
     record, first, n_draws, thin, rng,
 ):  # fmt: skip
-    """Collapsed Gibbs sweeps on an exact engine; every group one parameter of a 0/1 feature."""
+    """Collapsed Gibbs sweeps of a binary pairwise field on an exact engine."""
     for draw in range(max(n_draws, 1)):
         for _ in range(thin):
             draw_hyper(state, prior, group_start, rng)
-            collapsed_sweep(engine, sums, prior, state, jump_work, rng)
+            collapsed_sweep(engine, sums, prior, state, rng)
         if n_draws > 0:
             keep(record, first + draw, state)
     return Info(0, 0, 0, 0, 0)

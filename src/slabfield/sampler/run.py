@@ -112,16 +112,17 @@ def warm_up(chain: Chain, report: Report) -> Chain:
         length = int(bounds[segment + 1] - bounds[segment])
         chain.iterate(empty, 0, 0, length * settings.thin)
         report(length)
-        if settings.scheme != "collapsed":
-            if segment == n_segments // 3:
-                averages.restart()
-            averages.add(chain.engine, problem.model, chain.state)
-            chain = chain._replace(
-                langevin=averages.langevin(settings, problem),
-                jumps=averages.jumps(settings, problem),
-            )
-            # a root made from older averages must not be used again
-            chain.work.root_present[:] = 2
+        if settings.scheme == "collapsed":
+            continue
+        if segment == n_segments // 3:
+            averages.restart()
+        averages.add(chain.engine, problem.model, chain.state)
+        chain = chain._replace(
+            langevin=averages.langevin(settings, problem),
+            jumps=averages.jumps(settings, problem),
+        )
+        # a root made from older averages must not be used again
+        chain.work.root_present[:] = 2
     return chain
 
 

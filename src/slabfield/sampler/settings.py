@@ -7,6 +7,7 @@ from math import sqrt
 
 EXACT_AUTO_NODES = 16
 EXACT_MAX_NODES = 20
+FULL_MAX_PARAMETERS = 2_000
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,266 @@
+"""The scikit-learn face of the sampler."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from slabfield import checks
+from slabfield.models.binary import BinaryPairwise
+from slabfield.posterior import Draws, Posterior
+from slabfield.priors import Prior
+from slabfield.sampler.parallel import run_chains
+from slabfield.sampler.progress import chain_progress
+from slabfield.sampler.run import ChainResult
+from slabfield.sampler.settings import (
+    EXACT_AUTO_NODES,
+    EXACT_MAX_NODES,
+    FULL_MAX_PARAMETERS,
+    Settings,
+    bayes_exact,
+    gold_standard,
+    paper,
+)
+from slabfield.sampler.warmup import Problem
+
+LIKELIHOODS = ("auto", "exact", "particles")
+PRESETS = ("default", "paper")
+
+
+class SpikeSlabMRF(BaseEstimator):  # type: ignore[misc]
+    """Structure and strength of a binary Markov random field, with their uncertainty.
+
+    Fits a pairwise field to a table of two-valued columns under a spike-and-slab prior (Chen &
+    Welling 2012), and returns for every pair of columns the posterior probability that they depend
+    on each other directly, and how strongly.
+
+    Parameters
+    ----------
+    likelihood : {"auto", "exact", "particles"}
+        Where likelihoods come from. "exact" sums over all states and takes up to 20 nodes;
+        "particles" approximates by Gibbs samples, at any size; "auto" is exact up to 16 nodes.
+    preset : {"default", "paper"}
+        "paper" is Algorithm 1 of the paper with its settings, or with ``likelihood="exact"`` its
+        exact version. "default" is collapsed Gibbs where the likelihood is exact, and the paper's
+        settings elsewhere.
+    n_chains : int
+        Independent chains; at least two are needed to judge convergence.
+    n_warmup, n_draws : int, optional
+        Draws thrown away and kept in each chain; None takes what the preset says.
+    inclusion_prior : pair, number or (D, D) array
+        (a, b): p0 ~ Beta(a, b) is learnt. A number fixes p0. A matrix gives each edge its own
+        probability: 0 forbids it, 1 forces it, NaN leaves it to p0 ~ Beta(5, 5).
+    slab_prior : pair or number
+        (c, d): sigma0^-2 ~ Gamma(shape c, rate d). A number fixes sigma0.
+    bias_scale : float
+        Prior standard deviation of biases.
+    edge_threshold : float
+        Inclusion probability from which an edge enters ``coupling_``.
+    binarize : number or dict, optional
+        Turn numeric columns into 1 where the value is at least this; a dict names columns.
+    random_state : int, RandomState, Generator or None
+        Seed. The same seed, data and settings give the same draws, whatever ``n_jobs`` is.
+    n_jobs : int, optional
+        Chains run at a time; None takes as many as there are cores.
+    progress : bool
+        Show a progress bar.
+    n_particles, n_sweeps, step_size, persistence, jump_scale, preconditioner, restart, thin, \
+add_probability, delete_probability : optional
+        Settings of the sampler, each None for what the preset says (see
+        :class:`slabfield.sampler.settings.Settings`).
+
+    Attributes
+    ----------
+    inclusion_probability_ : array of shape (D, D)
+    coupling_ : array of shape (D, D)
+        Posterior mean given presence of the edges above ``edge_threshold``, else 0 (the paper's
+        "Bayes PM"), on the 0/1 scale.
+    bias_ : array of shape (D,)
+    posterior_ : Posterior
+    coding_notes_ : list of str
+        Which label of each column became 1, where that is not plain.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Only where the table had column names.
+
+    Examples
+    --------
+    >>> from slabfield import SpikeSlabMRF, datasets
+    >>> rows = datasets.make_block(100, random_state=1).rows
+    >>> model = SpikeSlabMRF(n_draws=200, random_state=0).fit(rows)
+    >>> model.inclusion_probability_.shape
+    (12, 12)
+    """
+
+    def __init__(
+        self,
+        likelihood: str = "auto",
+        preset: str = "default",
+        n_chains: int = 4,
+        n_warmup: int | None = None,
+        n_draws: int | None = None,
+        inclusion_prior: Any = (5, 5),
+        slab_prior: Any = (5, 5),
+        bias_scale: float = 10.0,
+        edge_threshold: float = 0.5,
+        binarize: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        progress: bool = False,
+        n_particles: int | None = None,
+        n_sweeps: int | None = None,
+        step_size: float | None = None,
+        persistence: float | None = None,
+        jump_scale: float | None = None,
+        preconditioner: str | None = None,
+        restart: bool | None = None,
+        thin: int | None = None,
+        add_probability: float | None = None,
+        delete_probability: float | None = None,
+    ) -> None:
+        self.likelihood = likelihood
+        self.preset = preset
+        self.n_chains = n_chains
+        self.n_warmup = n_warmup
+        self.n_draws = n_draws
+        self.inclusion_prior = inclusion_prior
+        self.slab_prior = slab_prior
+        self.bias_scale = bias_scale
+        self.edge_threshold = edge_threshold
+        self.binarize = binarize
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.progress = progress
+        self.n_particles = n_particles
+        self.n_sweeps = n_sweeps
+        self.step_size = step_size
+        self.persistence = persistence
+        self.jump_scale = jump_scale
+        self.preconditioner = preconditioner
+        self.restart = restart
+        self.thin = thin
+        self.add_probability = add_probability
+        self.delete_probability = delete_probability
+
+    def fit(self, X: Any, y: Any = None) -> SpikeSlabMRF:
+        """Draw from the posterior given the rows of X; y is ignored.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (N, D)
+            Two-valued columns.
+        y : ignored
+
+        Returns
+        -------
+        SpikeSlabMRF
+            Itself, fitted.
+        """
+        self._check_parameters()
+        table = checks.code_binary(X, self.binarize)
+        n_nodes = table.rows.shape[1]
+        settings = self._settings(*table.rows.shape)
+        problem = self._problem(table)
+        seed = _seed_of(self.random_state)
+        n_updates = settings.n_warmup + settings.n_draws
+        shown: AbstractContextManager[Any] = (
+            chain_progress(self.n_chains, n_updates) if self.progress else nullcontext()
+        )
+        with shown as reporter:
+            results = run_chains(problem, settings, self.n_chains, seed, self.n_jobs, reporter)
+        told = {
+            "preset": self.preset, "likelihood": self.likelihood, **asdict(settings),
+            "n_chains": self.n_chains, "seed": seed, "n_rows": len(table.rows),
+            "bias_scale": float(self.bias_scale),
+        }  # fmt: skip
+        self.posterior_ = _posterior(results, list(table.names), told)
+        self.inclusion_probability_ = self.posterior_.inclusion_probability
+        chosen = self.inclusion_probability_ >= self.edge_threshold
+        self.coupling_ = np.where(chosen, np.nan_to_num(self.posterior_.coupling_mean), 0.0)
+        self.bias_ = self.posterior_.bias_mean
+        self.coding_notes_ = list(table.notes)
+        self.n_features_in_ = n_nodes
+        if table.has_names:
+            self.feature_names_in_ = np.array(table.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        return self
+
+    def _check_parameters(self) -> None:
+        checks.check_choice("likelihood", self.likelihood, LIKELIHOODS)
+        checks.check_choice("preset", self.preset, PRESETS)
+        if self.preconditioner is not None:
+            checks.check_choice("preconditioner", self.preconditioner, ("diagonal", "full"))
+        checks.check_positive_int("n_chains", self.n_chains)
+        for name in ("n_draws", "n_particles", "n_sweeps", "thin"):
+            checks.check_positive_int(name, getattr(self, name), allow_none=True)
+        checks.check_positive_int("n_warmup", self.n_warmup, allow_none=True, low=0)
+        checks.check_number("bias_scale", self.bias_scale, low=0.0, include_low=False)
+        checks.check_number("edge_threshold", self.edge_threshold, low=0.0, high=1.0)
+        for name in ("step_size", "jump_scale"):
+            if getattr(self, name) is not None:
+                checks.check_number(name, getattr(self, name), low=0.0, include_low=False)
+        if self.persistence is not None:
+            checks.check_number("persistence", self.persistence, 0.0, 1.0, include_high=False)
+        for name in ("add_probability", "delete_probability"):
+            if getattr(self, name) is not None:
+                checks.check_number(name, getattr(self, name), 0.0, 1.0, include_low=False)
+
+    def _settings(self, n_rows: int, n_nodes: int) -> Settings:
+        """Return what the preset says for this size, with what the user set in its place."""
+        exact = self.likelihood == "exact" or (
+            self.likelihood == "auto" and self.preset == "default" and n_nodes <= EXACT_AUTO_NODES
+        )
+        if exact:
+            checks.check_exact_size(n_nodes, EXACT_MAX_NODES)
+        if not exact:
+            base = paper()
+        else:
+            base = bayes_exact(n_rows) if self.preset == "paper" else gold_standard()
+        names = asdict(base).keys() & self.get_params(deep=False).keys()
+        own = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        settings = replace(base, **own)
+        if settings.preconditioner == "full":
+            size = n_nodes * (n_nodes + 1) // 2
+            checks.check_full_size(size, FULL_MAX_PARAMETERS)
+        return settings
+
+    def _problem(self, table: checks.CodedTable) -> Problem:
+        n_nodes = table.rows.shape[1]
+        inclusion = checks.check_inclusion_prior(self.inclusion_prior, n_nodes, table.names)
+        slab = checks.check_slab_prior(self.slab_prior)
+        prior = Prior(
+            inclusion.a, inclusion.b, slab.c, slab.d, slab.fixed,
+            float(self.bias_scale) ** -2, inclusion.fixed,
+        )  # fmt: skip
+        model = BinaryPairwise(n_nodes)
+        return Problem(model, table.rows, model.sums(table.rows), prior)
+
+
+def _seed_of(random_state: Any) -> int:
+    """Turn what scikit-learn takes as a random state into one whole number."""
+    if random_state is None:
+        return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**63))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31))
+    return checks.check_positive_int("random_state", random_state, low=0)
+
+
+def _posterior(results: list[ChainResult], names: list[str], told: dict[str, Any]) -> Posterior:
+    records = [result.record for result in results]
+    hyper = np.stack([record.hyper for record in records])
+    draws = Draws(
+        np.stack([record.coupling for record in records]),
+        np.stack([record.present for record in records]),
+        np.stack([record.bias for record in records]),
+        hyper[..., 0],
+        hyper[..., 1],
+    )
+    info = [{**r.info._asdict(), "cpu_seconds": r.cpu_seconds} for r in results]
+    return Posterior(draws, names, told, info)
