@@ -11,7 +11,7 @@ BENCH_STAMP := $(VENV)/.installed-bench
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make demo       learn a network from data that come with the package (slabfield-demo/)"
+	@echo "make demo       learn a network from the digits that scikit-learn carries (slabfield-demo/)"
 	@echo "make test       all tests but the slow ones, and every example in the docstrings"
 	@echo "make test-slow  the long statistical tests"
 	@echo "make lint       style of the code (ruff)"

@@ -14,11 +14,12 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import slabfield
+from slabfield import datasets
 from slabfield.checks import code_binary
 from slabfield.cli.app import app
 from slabfield.cli.show import MOST_ROWS, edge_table, summarise
 from slabfield.cli.table import parse_binarize, read_table
-from slabfield.cli.write import write_atomically, write_edges
+from slabfield.cli.write import readable_threshold, write_atomically, write_edges
 
 GOOD = "sleep,work,joy\nyes,1,0\nno,0,1\nyes,0,1\nno,1,0\nno,1,1\n"
 
@@ -339,6 +340,7 @@ def test_ctrl_c_has_an_exit_code_of_its_own(
     result = call("fit", csv_file(), "--out", tmp_path / "out")
     assert result.exit_code == 130
     assert "nothing was written" in result.output
+    assert not list((tmp_path / "out").iterdir())
 
 
 def test_a_bug_keeps_its_traceback(
@@ -402,6 +404,14 @@ def test_the_table_shows_few_rows_and_no_nan() -> None:
     assert edge_table(made_up_edges([0.5] * 9), most_rows=4).row_count == 4
 
 
+@pytest.mark.parametrize(("value", "threshold"), [(0.6, 0.9), (0.95, 0.99), (1.0, 0.99)])
+def test_a_dense_network_is_drawn_at_a_higher_threshold(value: float, threshold: float) -> None:
+    sparse = SimpleNamespace(inclusion_probability=np.eye(20) * value)
+    dense = SimpleNamespace(inclusion_probability=np.full((20, 20), value))
+    assert readable_threshold(sparse) == 0.5
+    assert readable_threshold(dense) == threshold
+
+
 def test_the_summary_counts_every_edge_once() -> None:
     text = summarise(made_up_edges([1.0, 0.9, 0.6, 0.3, 0.1, 0.0]), True, {})
     assert text.startswith("3 of 6 possible edges are more likely there than not")
@@ -413,6 +423,39 @@ def test_the_summary_without_figures() -> None:
     text = summarise(made_up_edges([0.5], rhat=np.nan), False, {})
     assert "could not be computed" in text
     assert "more --draws" in text
+
+
+# --- with the real estimator -----------------------------------------------------------------
+
+
+@pytest.fixture
+def block_file(csv_file: Callable[..., Path]) -> Path:
+    rows = datasets.make_block(80, random_state=0, n_groups=1).rows
+    return csv_file(pd.DataFrame(rows, columns=list("abcd")).to_csv(index=False))
+
+
+def test_fit_with_the_real_estimator_is_reproducible(block_file: Path, tmp_path: Path) -> None:
+    options = ("--draws", 60, "--warmup", 20, "--chains", 2, "--seed", 4, "--jobs", 1)
+    for out in ("one", "two"):
+        result = call("fit", block_file, "--out", tmp_path / out, *options)
+        assert result.exit_code in (0, 1), result.output
+        assert "of 6 possible edges" in result.output
+    one, two = ((tmp_path / out / "edges.csv").read_text() for out in ("one", "two"))
+    assert one == two
+    edges = pd.read_csv(tmp_path / "one" / "edges.csv")
+    assert edges["inclusion_probability"].is_monotonic_decreasing
+    assert (edges["lower"] <= edges["upper"]).all()
+
+
+def test_more_nodes_than_the_exact_engine_takes(
+    csv_file: Callable[..., Path], tmp_path: Path
+) -> None:
+    rows = np.random.default_rng(0).integers(0, 2, size=(30, 25))
+    table = csv_file(pd.DataFrame(rows).add_prefix("x").to_csv(index=False))
+    result = call("fit", table, "--out", tmp_path / "out", "--likelihood", "exact")
+    assert result.exit_code == 2
+    assert "at most 20 nodes; found 25" in result.output
+    assert "--likelihood particles" in result.output
 
 
 # --- for real, in a process of its own ------------------------------------------------------

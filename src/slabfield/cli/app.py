@@ -130,7 +130,7 @@ def demo(
     jobs: Jobs = None,
     quiet: Quiet = False,
 ) -> None:
-    """Learn the network of 16 pixels of handwritten digits, which come with the package."""
+    """Learn the network of 16 pixels of handwritten digits, which scikit-learn carries."""
     with _plain_failures():
         from slabfield.cli.run import Settings, run
         from slabfield.datasets import load_digits_binary

@@ -71,7 +71,7 @@ def edge_table(edges: pd.DataFrame, most_rows: int) -> Table:
     """
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("Edge", overflow="fold")
-    for heading in ("Inclusion probability", "Coupling if present", "Interval"):
+    for heading in ("Inclusion probability", "Coupling if present", "95% interval"):
         table.add_column(heading, justify="right")
     for edge in edges.head(most_rows).to_dict("records"):
         never = isnan(edge["mean"])
