@@ -15,11 +15,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numba
+import numba as _numba
 from filelock import FileLock
-from numba import types
-from numba.core.caching import FunctionCache
-from numba.extending import intrinsic, overload
+from numba import extending as _extending
+from numba.core import caching as _caching
+
+# numba is used untyped: its stubs leave out what is needed of it here
+numba: Any = _numba
+FunctionCache: Any = _caching.FunctionCache
+extending: Any = _extending
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -121,18 +125,20 @@ def generic(stub: Callable[..., Any]) -> Any:
 
     functools.update_wrapper(call, stub)
     call.register = register  # type: ignore[attr-defined]
-    overload(call, strict=False, jit_options=OPTIONS)(choose)
+    extending.overload(call, strict=False, jit_options=OPTIONS)(choose)
     return call
 
 
-@intrinsic  # type: ignore[misc]
-def count_bits(typing_context: Any, word: Any) -> Any:
+def _count_bits(typing_context: Any, word: Any) -> Any:
     """Number of set bits of a 64-bit word (the processor's instruction)."""
     del typing_context
-    signature = types.uint64(types.uint64)
+    signature = numba.types.uint64(numba.types.uint64)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         del context, signature
         return builder.ctpop(arguments[0])
 
     return signature, generate
+
+
+count_bits: Any = extending.intrinsic(_count_bits)

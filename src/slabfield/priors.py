@@ -28,12 +28,12 @@ class Prior(NamedTuple):
     @property
     def forced(self) -> NDArray[np.bool_]:
         """Interactions that are always present."""
-        return self.inclusion == 1
+        return np.asarray(self.inclusion == 1)
 
     @property
     def forbidden(self) -> NDArray[np.bool_]:
         """Interactions that are never present."""
-        return self.inclusion == 0
+        return np.asarray(self.inclusion == 0)
 
     @property
     def learnt(self) -> NDArray[np.bool_]:

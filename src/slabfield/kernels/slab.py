@@ -10,8 +10,8 @@ Two densities occur. The proposal of a jump is a Gaussian cut to a window,
    M(a) = w_0 + w_1 e^{-u a} + w_2 e^{-v a} + w_3 e^{(1 - u - v) a}
 
 (equation 17): w are the probabilities, at a = 0, that the two nodes are (0, 0), (1, 0), (0, 1) and
-(1, 1), and u, v are the centres of the coupling. A bias has w_1 = w_2 = u = v = 0. Both densities are
-log-concave. ``pair`` below is (w_0, w_1, w_2, w_3, u, v).
+(1, 1), and u, v are the centres of the coupling. A bias has w_1 = w_2 = u = v = 0. Both densities
+are log-concave. ``pair`` below is (w_0, w_1, w_2, w_3, u, v).
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def log_integral(slope, n_rows, precision, pair, mode):
     r"""Log of :math:`\int e^{\ell}`: the trapezoidal rule, halved until it stands still.
 
     For a log-concave analytic integrand the rule's error falls faster than any power of the step,
-    about squaring each time it is halved: once two rules agree to 1e-6, the finer is right to 1e-11.
+    about squaring as it is halved: once two rules agree to 1e-6, the finer is right to 1e-11.
     """
     top = log_conditional(mode, slope, n_rows, precision, pair)
     step = 1.1 * spread_at(mode, n_rows, precision, pair)

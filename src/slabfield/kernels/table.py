@@ -104,7 +104,7 @@ def superset_sums(sums):
 
 
 # The states in which two nodes are 1 form a sub-cube of the table. It is walked in runs that are
-# contiguous; a node below BLOCK_BITS is met inside blocks of BLOCK, which are folded onto one first.
+# contiguous; a node below BLOCK_BITS is met inside blocks of BLOCK, first folded onto one.
 BLOCK_BITS = 4
 BLOCK = 1 << BLOCK_BITS
 

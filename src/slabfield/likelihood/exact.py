@@ -17,7 +17,14 @@ from slabfield.kernels.cliques import (
     weighted_moments,
 )
 from slabfield.kernels.slab import tilted_mean
-from slabfield.kernels.table import BLOCK, fill_table, scale_where, sum_where, superset_sums, total_of
+from slabfield.kernels.table import (
+    BLOCK,
+    fill_table,
+    scale_where,
+    sum_where,
+    superset_sums,
+    total_of,
+)
 from slabfield.likelihood import engine as interface
 from slabfield.models.binary import BinaryPairwise
 from slabfield.models.loglinear import Cliques, LogLinear
@@ -178,9 +185,7 @@ def moments_without_states(engine, state, alpha, mean, covariance):
     zero = np.zeros(mean.size)
     weights = np.empty_like(engine.weights)
     for s in range(weights.size):
-        weights[s] = engine.weights[s] * math.exp(
-            features_shift(engine, alpha, s, state, zero)
-        )
+        weights[s] = engine.weights[s] * math.exp(features_shift(engine, alpha, s, state, zero))
     weighted_moments(engine.cliques, alpha, engine.states, weights, mean, covariance)
 
 

@@ -1,4 +1,4 @@
-"""Variances and covariances of all features at once, from an engine; for warm-up, in plain NumPy."""
+"""Variances and covariances of all features at once, from an engine: for warm-up, in NumPy."""
 
 from __future__ import annotations
 
@@ -71,16 +71,14 @@ def feature_variances(engine: Engine, model: Model) -> Array:
 def _floor(engine: Engine) -> float:
     if isinstance(engine, BinaryTable | StateTable):
         return 1e-6
-    return 0.25 / (engine.states.shape[1] + 1)
+    return 0.25 / float(engine.states.shape[1] + 1)
 
 
 def row_variances(model: Model, rows: NDArray[Any]) -> Array:
-    """Variance of every feature over the rows of a data set, as if half a row more showed each end."""
+    """Variance of every feature over the rows, as if half a row more had shown each end."""
     sums = model.sums(rows)
     if model.single_binary:
         share = (np.concatenate([sums.bias, sums.coupling]) + 0.5) / (sums.n_rows + 1)
         return np.asarray(share * (1 - share))
     features = np.hstack(model.statistics(rows))
     return np.asarray(features.var(axis=0) + 0.25 / (sums.n_rows + 1))
-
-

@@ -70,7 +70,7 @@ class BinaryField:
     @property
     def edges(self) -> NDArray[np.bool_]:
         """Which couplings are not zero, as a symmetric (D, D) matrix."""
-        return self.coupling != 0
+        return np.asarray(self.coupling != 0)
 
     @property
     def n_edges(self) -> int:

@@ -146,10 +146,10 @@ def try_add(engine, sums, prior, group_start, settings, state, work, alpha, log_
 @inner
 def within_window(coupling, width, start, stop):
     """Whether all parameters of a group are within its window."""
+    inside = True
     for p in range(start, stop):
-        if abs(coupling[p]) >= width[p]:
-            return False
-    return True
+        inside = inside and abs(coupling[p]) < width[p]
+    return inside
 
 
 @inner
@@ -277,7 +277,5 @@ def jump_in_turn(engine, sums, prior, group_start, settings, state, work, rng):
             state.coupling, settings.width, group_start[alpha], group_start[alpha + 1]
         ) and (settings.delete_probability == 1.0 or rng.random() < settings.delete_probability):
             deaths += 1
-            died += try_delete(
-                engine, sums, prior, group_start, settings, state, work, alpha, rng
-            )
+            died += try_delete(engine, sums, prior, group_start, settings, state, work, alpha, rng)
     return births, born, deaths, died

@@ -34,7 +34,7 @@ class LangevinWork(NamedTuple):
 
     bias_mean: Array
     coupling_mean: Array
-    index: NDArray[np.int64]
+    used: NDArray[np.int64]
     gradient: Array
     push: Array
     momentum: Array
@@ -62,14 +62,14 @@ def new_work(n_biases: int, n_couplings: int, n_interactions: int, full: bool) -
     )
 
 
-# Named tuples are not handed on inside loops: every hand-over counts references to all their arrays.
+# Named tuples are not handed on inside loops: each time, references to their arrays are counted.
 
 
 @inner
 def gather(state, group_start, work):
     """List the parameters in use: biases as i, couplings as n_biases + k. Return how many."""
     n_biases = state.bias.size
-    index, momentum, members = work.index, work.momentum, state.members
+    index, momentum, members = work.used, work.momentum, state.members
     bias_momentum, coupling_momentum = state.bias_momentum, state.coupling_momentum
     for i in range(n_biases):
         index[i] = i
@@ -88,7 +88,7 @@ def gather(state, group_start, work):
 def scatter_momentum(state, work, size):
     """Write the momenta back into the state."""
     n_biases = state.bias.size
-    index, momentum = work.index, work.momentum
+    index, momentum = work.used, work.momentum
     bias_momentum, coupling_momentum = state.bias_momentum, state.coupling_momentum
     for k in range(size):
         p = index[k]
@@ -104,7 +104,7 @@ def fill_gradient(engine, sums, prior, state, work, size):
     gradient_means(engine, state, work.bias_mean, work.coupling_mean)
     bias, coupling = state.bias, state.coupling
     bias_sum, coupling_sum, n_rows = sums.bias, sums.coupling, sums.n_rows
-    index, gradient = work.index, work.gradient
+    index, gradient = work.used, work.gradient
     bias_mean, coupling_mean = work.bias_mean, work.coupling_mean
     n_biases, bias_precision = bias.size, prior.bias_precision
     precision = state.hyper[1] ** -2
@@ -130,18 +130,18 @@ def refresh_root(settings, state, work, size):
     hessian = np.empty((size, size))
     for k in range(size):
         for m in range(size):
-            hessian[k, m] = settings.hessian[work.index[k], work.index[m]]
+            hessian[k, m] = settings.hessian[work.used[k], work.used[m]]
     values, vectors = np.linalg.eigh(hessian)
     root = (vectors / np.sqrt(values)) @ vectors.T
     for k in range(size):
         for m in range(size):
-            work.root[work.index[k], work.index[m]] = root[k, m]
+            work.root[work.used[k], work.used[m]] = root[k, m]
 
 
 @inner
 def precondition(settings, n_biases, work, size, source, result):
     """Fill ``result`` with C times ``source``, over the parameters in use."""
-    index, root = work.index, work.root
+    index, root = work.used, work.root
     bias_scale, coupling_scale = settings.bias_scale, settings.coupling_scale
     for k in range(size):
         p = index[k]
@@ -168,7 +168,7 @@ def kick(settings, state, work, size, amount):
 @inner
 def drift(settings, state, work, size, amount):
     """Add amount * C p to the parameters."""
-    bias, coupling, index, push = state.bias, state.coupling, work.index, work.push
+    bias, coupling, index, push = state.bias, state.coupling, work.used, work.push
     n_biases = bias.size
     precondition(settings, n_biases, work, size, work.momentum, push)
     for k in range(size):
@@ -209,7 +209,7 @@ def log_density(engine, sums, prior, state, work, size):
     precision = state.hyper[1] ** -2
     total = -sums.n_rows * log_partition(engine)
     for k in range(size):
-        p = work.index[k]
+        p = work.used[k]
         if p < n_biases:
             value = state.bias[p]
             total += sums.bias[p] * value - 0.5 * prior.bias_precision * value * value
@@ -225,7 +225,7 @@ def save(state, work, size):
     """Keep the parameters and momenta in use."""
     n_biases = state.bias.size
     for k in range(size):
-        p = work.index[k]
+        p = work.used[k]
         work.saved[k] = state.bias[p] if p < n_biases else state.coupling[p - n_biases]
         work.saved_momentum[k] = work.momentum[k]
 
@@ -235,7 +235,7 @@ def turn_back(state, work, size):
     """Return to the kept parameters, with the momenta turned round."""
     n_biases = state.bias.size
     for k in range(size):
-        p = work.index[k]
+        p = work.used[k]
         if p < n_biases:
             state.bias[p] = work.saved[k]
         else:

@@ -17,7 +17,7 @@ class ChainState(NamedTuple):
     """What the next iteration needs.
 
     ``coupling`` and its momentum are zero where an interaction is absent. ``members`` lists the
-    present interactions, ``n_members[0]`` of them, and ``place`` says where each stands in the list.
+    present interactions, ``n_members[0]`` of them, and ``place`` says where each stands in it.
     ``hyper`` is (p0, sigma0).
     """
 

@@ -7,9 +7,17 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def chain_progress(n_chains: int, n_updates: int) -> Iterator[Callable[[int], Callable[[int], None]]]:
+def chain_progress(
+    n_chains: int, n_updates: int
+) -> Iterator[Callable[[int], Callable[[int], None]]]:
     """Show one bar a chain while the context lasts; yields what makes a chain's reporter."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
 
     columns = (
         TextColumn("{task.description}"),

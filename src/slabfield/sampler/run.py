@@ -80,9 +80,7 @@ def start_chain(problem: Problem, settings: Settings, rng: np.random.Generator) 
     else:
         restart = problem.rows if settings.restart else None
         engine = particle_engine(model, settings.n_particles, settings.n_sweeps, restart, rng)
-    averages = Averages(
-        row_variances(model, problem.rows), float(state.hyper[1]) ** -2, full
-    )
+    averages = Averages(row_variances(model, problem.rows), float(state.hyper[1]) ** -2, full)
     largest = int(np.diff(starts).max(initial=1))
     return Chain(
         problem,
