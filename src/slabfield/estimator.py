@@ -65,7 +65,7 @@ class SpikeSlabMRF(BaseEstimator):  # type: ignore[misc]
     random_state : int, RandomState, Generator or None
         Seed. The same seed, data and settings give the same draws, whatever ``n_jobs`` is.
     n_jobs : int, optional
-        Chains run at a time; None takes as many as there are cores.
+        Chains run at a time; None and -1 take as many as there are cores.
     progress : bool
         Show a progress bar.
     n_particles, n_sweeps, step_size, persistence, jump_scale, preconditioner, restart, thin, \
@@ -196,6 +196,8 @@ add_probability, delete_probability : optional
         if self.preconditioner is not None:
             checks.check_choice("preconditioner", self.preconditioner, ("diagonal", "full"))
         checks.check_positive_int("n_chains", self.n_chains)
+        if self.n_jobs != -1:
+            checks.check_positive_int("n_jobs", self.n_jobs, allow_none=True)
         for name in ("n_draws", "n_particles", "n_sweeps", "thin"):
             checks.check_positive_int(name, getattr(self, name), allow_none=True)
         checks.check_positive_int("n_warmup", self.n_warmup, allow_none=True, low=0)
@@ -223,7 +225,8 @@ add_probability, delete_probability : optional
             base = bayes_exact(n_rows) if self.preset == "paper" else gold_standard()
         names = asdict(base).keys() & self.get_params(deep=False).keys()
         own = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        settings = replace(base, **own)
+        # 1 for 1.0 would be another type, and have everything compiled anew
+        settings = replace(base, **{k: type(getattr(base, k))(own[k]) for k in own})
         if settings.preconditioner == "full":
             size = n_nodes * (n_nodes + 1) // 2
             checks.check_full_size(size, FULL_MAX_PARAMETERS)

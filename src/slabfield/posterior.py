@@ -18,6 +18,8 @@ RHAT_LIMIT = 1.05
 ESS_LIMIT = 100.0
 OPEN_RANGE = (0.05, 0.95)
 INTERVAL = 0.95
+MIN_DRAWS = 4
+RUN_LONGER = "Run longer (n_draws, n_warmup)"
 
 
 class Draws(NamedTuple):
@@ -91,11 +93,12 @@ class Posterior:
         """Mean of every coupling given that the edge is present; NaN where it never was."""
         count = self.draws.present.sum(axis=(0, 1))
         total = self.draws.coupling.sum(axis=(0, 1))
-        return np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
+        mean: Array = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
+        return mean
 
     @cached_property
     def coupling_mean(self) -> Array:
-        """Mean of couplings given presence as a symmetric (D, D) matrix, NaN where never present."""
+        """Mean of couplings given presence, symmetric (D, D), NaN where never present."""
         return self._matrix(self.edge_mean, 0.0)
 
     @cached_property
@@ -116,19 +119,23 @@ class Posterior:
         ``coupling`` (each Y A), ``bias``, ``p0``, ``sigma0`` and ``density``. NaN where something
         never changed: such a chain says nothing about its own convergence.
         """
-        draws = self.draws
-        result: dict[str, Array] = {}
-        series: dict[str, NDArray[Any]] = {
-            "present": draws.present.astype(np.float64),
-            "coupling": draws.coupling,
-            "bias": draws.bias,
-            "p0": draws.p0[..., None],
-            "sigma0": draws.sigma0[..., None],
-            "density": self.density[..., None],
-        }
-        for name, values in series.items():
-            result[f"rhat_{name}"], result[f"ess_{name}"] = _rhat_and_ess(values)
-        return result
+        coupling = _rhat_and_ess(self.draws.coupling)
+        bias = _rhat_and_ess(self.draws.bias)
+        found = {"present": self._of_indicators, "coupling": coupling, "bias": bias}
+        found.update(self._of_the_whole)
+        rhat = {f"rhat_{name}": values[0] for name, values in found.items()}
+        return rhat | {f"ess_{name}": values[1] for name, values in found.items()}
+
+    # Kept apart: what decides on convergence costs half of what all diagnostics cost.
+
+    @cached_property
+    def _of_indicators(self) -> tuple[Array, Array]:
+        return _rhat_and_ess(self.draws.present)
+
+    @cached_property
+    def _of_the_whole(self) -> dict[str, tuple[Array, Array]]:
+        series = {"p0": self.draws.p0, "sigma0": self.draws.sigma0, "density": self.density}
+        return {name: _rhat_and_ess(values[..., None]) for name, values in series.items()}
 
     @cached_property
     def warnings(self) -> list[str]:
@@ -166,8 +173,8 @@ class Posterior:
                 "sd": sd,
                 "lower": lower,
                 "upper": upper,
-                "rhat": self.diagnostics["rhat_present"],
-                "ess": self.diagnostics["ess_present"],
+                "rhat": self._of_indicators[0],
+                "ess": self._of_indicators[1],
             }
         )
         order = np.lexsort((-np.nan_to_num(np.abs(self.edge_mean)), -self.edge_probability))
@@ -182,27 +189,41 @@ class Posterior:
         )
 
 
-def _rhat_and_ess(values: Array) -> tuple[Array, Array]:
-    """Rank-normalised R-hat and bulk effective draws along the last axis; NaN where constant."""
-    from arviz_stats.base import array_stats
+def _array_stats() -> Any:
+    """Import arviz-stats, which takes a second, when it is needed."""
+    from arviz_stats.base.array import array_stats
 
-    size = values.shape[2]
+    return array_stats
+
+
+def _rhat_and_ess(values: NDArray[Any]) -> tuple[Array, Array]:
+    """Rank-normalised R-hat and bulk effective draws along the last axis; NaN where constant.
+
+    R-hat splits every chain in two, without the middle draw where their number is odd; what never
+    changes but there is constant too. It is infinite where no half changes but they differ.
+    """
+    n_chains, n_draws, size = values.shape
     rhat, ess = np.full(size, np.nan), np.full(size, np.nan)
-    moving = np.flatnonzero(np.ptp(values, axis=(0, 1)) > 0)
-    if values.shape[1] < 4 or moving.size == 0:
+    if n_draws < MIN_DRAWS:
         return rhat, ess
-    chosen = values[:, :, moving]
-    ess[moving] = array_stats.ess(chosen, chain_axis=0, draw_axis=1)
-    if values.shape[0] > 1:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            rhat[moving] = array_stats.rhat(chosen, chain_axis=0, draw_axis=1)
+    half = n_draws // 2
+    for k in range(size):
+        series = values[:, :, k].astype(np.float64)
+        split = np.concatenate([series[:, :half], series[:, -half:]])
+        if not np.ptp(split) > 0:
+            continue
+        ess[k] = _array_stats().ess(series)
+        if n_chains > 1 and np.any(np.ptp(split, axis=1) > 0):
+            # Where just half of the draws are 1, folding them about their median leaves 0 / 0.
+            with np.errstate(divide="ignore", invalid="ignore"):
+                rhat[k] = _array_stats().rhat(series)
+        elif n_chains > 1:
+            rhat[k] = np.inf
     return rhat, ess
 
 
 def _spread_given_presence(draws: Draws) -> tuple[Array, Array, Array]:
     """Standard deviation and highest-density interval of each coupling given presence."""
-    from arviz_stats.base import array_stats
-
     n_edges = draws.present.shape[2]
     sd, interval = np.full(n_edges, np.nan), np.full((n_edges, 2), np.nan)
     present = draws.present.reshape(-1, n_edges)
@@ -210,41 +231,50 @@ def _spread_given_presence(draws: Draws) -> tuple[Array, Array, Array]:
     for edge in np.flatnonzero(present.sum(axis=0) > 1):
         values = coupling[present[:, edge], edge]
         sd[edge] = values.std()
-        interval[edge] = array_stats.hdi(values, INTERVAL)
+        interval[edge] = _array_stats().hdi(values, INTERVAL)
     return sd, interval[:, 0], interval[:, 1]
 
 
 def _find_problems(posterior: Posterior) -> list[str]:
-    found, diagnostics = posterior.diagnostics, []
+    problems = []
     chains, draws = posterior.draws.p0.shape
-    more = "Run longer (n_draws, n_warmup)"
     if chains < 2:
-        diagnostics.append(
+        problems.append(
             "Convergence cannot be judged from one chain. Run at least two, better four (n_chains)."
         )
-    for name in ("p0", "sigma0", "density"):
-        rhat, ess = found[f"rhat_{name}"][0], found[f"ess_{name}"][0]
+    if draws < MIN_DRAWS:
+        problems.append(f"{draws} draws a chain are too few to judge convergence. {RUN_LONGER}.")
+        return problems
+    for name, (rhats, esses) in posterior._of_the_whole.items():
+        rhat, ess = rhats[0], esses[0]
         if rhat > RHAT_LIMIT or ess < ESS_LIMIT:
-            diagnostics.append(
-                f"{name} has not settled: R-hat {rhat:.2f} (should be below {RHAT_LIMIT}), "
-                f"{ess:.0f} effective draws (should be {ESS_LIMIT:.0f} or more). {more}."
+            agree = "" if np.isnan(rhat) else f"R-hat {rhat:.2f} (should be below {RHAT_LIMIT}), "
+            problems.append(
+                f"{name} has not settled: {agree}{ess:.0f} effective draws (should be "
+                f"{ESS_LIMIT:.0f} or more). {RUN_LONGER}."
             )
+    rough = _rough_edges(posterior)
+    if rough.size:
+        first, second = np.triu_indices(posterior.n_nodes, 1)
+        names = posterior.feature_names
+        shown = ", ".join(f"{names[first[e]]} - {names[second[e]]}" for e in rough[:3])
+        problems.append(
+            f"{rough.size} undecided {'edge has' if rough.size == 1 else 'edges have'} too few "
+            f"effective draws or chains that disagree (worst: {shown}). Their probabilities are "
+            f"rough. {RUN_LONGER}."
+        )
+    return problems
+
+
+def _rough_edges(posterior: Posterior) -> NDArray[np.intp]:
+    """Edges whose probability is not to be trusted, the worst first."""
     low, high = OPEN_RANGE
     probability = posterior.edge_probability
     undecided = (probability >= low) & (probability <= high)
-    rhat, ess = found["rhat_present"], found["ess_present"]
-    # an edge that each chain holds to a value of its own has no within-chain variance, and R-hat inf
-    slow = np.flatnonzero(undecided & ((rhat > RHAT_LIMIT) | (ess < ESS_LIMIT)))
-    if slow.size:
-        worst = slow[np.argsort(ess[slow])][:3]
-        first, second = np.triu_indices(posterior.n_nodes, 1)
-        names = posterior.feature_names
-        shown = ", ".join(f"{names[first[e]]} - {names[second[e]]}" for e in worst)
-        diagnostics.append(
-            f"{slow.size} undecided {'edge has' if slow.size == 1 else 'edges have'} too few "
-            f"effective draws or chains that disagree (worst: {shown}). Their probabilities are "
-            f"rough. {more}."
-        )
-    if draws < 4:
-        diagnostics.append(f"{draws} draws a chain are too few to judge convergence. {more}.")
-    return diagnostics
+    rhat, ess = posterior._of_indicators
+    rough = undecided & ((rhat > RHAT_LIMIT) | ~(ess >= ESS_LIMIT))
+    # Chains that never change and do not agree count however few of many chains they are.
+    of_chain = posterior.draws.present.mean(axis=1)
+    rough |= np.any(of_chain == 1, axis=0) & np.any(of_chain == 0, axis=0)
+    worst: NDArray[np.intp] = np.flatnonzero(rough)
+    return worst[np.argsort(ess[worst], kind="stable")]
