@@ -93,10 +93,30 @@ def fold(target, high, low, size):
         target[low + s] += target[high + s]
 
 
+@fast
+def fold_low(sums):
+    """Add up over the lowest four nodes, block by block."""
+    for begin in range(0, sums.size, 16):
+        for k in range(8):
+            sums[begin + 2 * k] += sums[begin + 2 * k + 1]
+        for k in range(0, 16, 4):
+            for s in range(2):
+                sums[begin + k + s] += sums[begin + k + 2 + s]
+        for k in range(0, 16, 8):
+            for s in range(4):
+                sums[begin + k + s] += sums[begin + k + 4 + s]
+        for s in range(8):
+            sums[begin + s] += sums[begin + 8 + s]
+
+
 @inner
 def superset_sums(sums):
-    """Turn weights of states into sums over all states that contain a set of ones, in place."""
-    size = 1
+    """Turn weights of states into sums over all states that contain a set of ones, in place.
+
+    There are at least 16 weights.
+    """
+    fold_low(sums)
+    size = 16
     while size < sums.size:
         for start in range(0, sums.size, 2 * size):
             fold(sums, start + size, start, size)

@@ -35,8 +35,9 @@ MAX_STATES = 2**20
 class BinaryTable(NamedTuple):
     """Weights of all 2^D states of a binary pairwise field.
 
-    ``total`` holds the sum of the weights, and the log of the scale that was divided
-    out. A table smaller than a block of the kernels is filled up with zeros.
+    ``total`` holds the sum of the weights, the log of the scale that was divided out, the edge last
+    looked at (or -1) and the sum of the weights where both its ends are 1. A table smaller than a
+    block of the kernels is filled up with zeros.
     """
 
     first: Any
@@ -66,7 +67,7 @@ def exact_engine(model: BinaryPairwise | LogLinear) -> BinaryTable | StateTable:
         room = max(size, BLOCK)
         weights = np.zeros(room)
         return BinaryTable(
-            first, second, weights, np.zeros(room), matrix, np.zeros(BLOCK), np.zeros(2)
+            first, second, weights, np.zeros(room), matrix, np.zeros(BLOCK), np.zeros(4)
         )
     return StateTable(model.cliques, all_states(model.n_states), np.ones(size), np.zeros(2))
 
@@ -81,6 +82,7 @@ def advance(engine, state, rng):
     weights = engine.weights[: 1 << state.bias.size]
     engine.total[1] = fill_table(weights, engine.scratch, state.bias, engine.matrix)
     engine.total[0] = total_of(weights)
+    engine.total[2] = -1.0
 
 
 @interface.gradient_means.register(BinaryTable)
@@ -98,16 +100,20 @@ def gradient_means(engine, state, bias_mean, coupling_mean):
 
 
 @inner
-def table_sum(engine, i, j):
-    """Sum of the weights of the states in which nodes i <= j are both 1."""
-    return sum_where(engine.weights, i, j, engine.block)
+def pair_sum(engine, edge):
+    """Sum of the weights of the states in which both ends of an edge are 1; remembers the last."""
+    total = engine.total
+    if total[2] != edge:
+        i, j = engine.first[edge], engine.second[edge]
+        total[3] = sum_where(engine.weights, i, j, engine.block)
+        total[2] = edge
+    return total[3]
 
 
 @inner
 def pair_mean(engine, edge):
     """Mean of x_i x_j now."""
-    mean = table_sum(engine, engine.first[edge], engine.second[edge]) / engine.total[0]
-    return min(mean, 1.0)
+    return min(pair_sum(engine, edge) / engine.total[0], 1.0)
 
 
 @interface.moments_without.register(BinaryTable)
@@ -128,11 +134,10 @@ def log_ratio(engine, sums, state, alpha, target):
 @interface.set_group.register(BinaryTable)
 def set_group(engine, state, alpha, target):
     """Multiply a quarter of the table."""
-    factor = math.exp(target[0] - state.coupling[alpha])
-    i, j = engine.first[alpha], engine.second[alpha]
-    before = table_sum(engine, i, j)
-    scale_where(engine.weights, i, j, factor)
-    engine.total[0] += before * (factor - 1.0)
+    growth = math.expm1(target[0] - state.coupling[alpha])
+    engine.total[0] += pair_sum(engine, alpha) * growth
+    scale_where(engine.weights, engine.first[alpha], engine.second[alpha], 1.0 + growth)
+    engine.total[2] = -1.0
 
 
 @interface.log_partition.register(BinaryTable)

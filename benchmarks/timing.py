@@ -1,0 +1,68 @@
+"""What all benchmarks share: how to time, how to lay out a table, and what was measured on."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+
+def best_times(actions: dict[str, Callable[[], object]], n_rounds: int) -> dict[str, float]:
+    """CPU seconds of every action: the least of ``n_rounds``, the actions taking turns."""
+    best = dict.fromkeys(actions, float("inf"))
+    for _ in range(n_rounds):
+        for name, action in actions.items():
+            start = time.process_time()
+            action()
+            best[name] = min(best[name], time.process_time() - start)
+    return best
+
+
+def repeat(action: Callable[[], object], times: int) -> Callable[[], None]:
+    """Return what calls an action many times, for actions too short to time once."""
+
+    def run() -> None:
+        for _ in range(times):
+            action()
+
+    return run
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    lines += ["| " + " | ".join(map(str, row)) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def verdict(good: bool) -> str:
+    return "holds" if good else "does not hold"
+
+
+def _processor() -> str:
+    """Model of the processor as the system names it, without anything about the machine."""
+    source = Path("/proc/cpuinfo")
+    if source.exists():
+        for line in source.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _compiler() -> str:
+    if shutil.which("gcc") is None:
+        return "not found"
+    command = ["gcc", "-dumpfullversion"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def setting() -> str:
+    """One line that says what was measured on."""
+    packages = ", ".join(f"{name} {version(name)}" for name in ("numba", "llvmlite", "numpy"))
+    return (
+        f"Processor: {_processor()}. Python {platform.python_version()}, {packages}, "
+        f"gcc {_compiler()}."
+    )

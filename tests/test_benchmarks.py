@@ -1,0 +1,63 @@
+"""The C yardstick of the benchmarks does the same work as the compiled kernel."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from slabfield.kernels.gibbs import sweep
+
+SOURCE = Path(__file__).parents[1] / "benchmarks" / "gibbs_in_c.py"
+
+
+def load_yardstick():
+    spec = importlib.util.spec_from_file_location("gibbs_in_c", SOURCE)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def yardstick():
+    return load_yardstick()
+
+
+@pytest.fixture(scope="module")
+def variants(yardstick):
+    built = yardstick.build()
+    if built is None:
+        pytest.skip("gcc is not installed: the C version of the Gibbs sweep cannot be built")
+    return built
+
+
+# 37 particles leave a remainder in every vector loop; 7 neighbours, after a pass of four
+@pytest.mark.parametrize(("n_particles", "degree"), [(128, 4), (37, 7), (64, 0)])
+@pytest.mark.parametrize("name", ["sweeps_by_one", "sweeps_by_four"])
+def test_c_and_compiled_kernel_draw_identical_states(
+    yardstick, variants, name, n_particles, degree
+):
+    compiled = yardstick.random_field(20, n_particles, degree, seed=1)
+    start, in_c = yardstick.copy_of(compiled), yardstick.copy_of(compiled)
+    for _ in range(10):
+        sweep(*compiled)
+    variants[name](in_c, 10)
+    assert not np.array_equal(compiled[0], start[0])
+    for ours, theirs in zip(compiled, in_c, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_subnormal_numbers_survive_loading_the_c_library(variants):
+    assert np.nextafter(0.0, 1.0) / 1.0 > 0
+    assert np.float64(5e-324) * np.float64(1.0) > 0
+
+
+def test_the_check_sees_another_stream_of_random_numbers(yardstick, variants):
+    compiled = yardstick.random_field(20, 64, 4, seed=1)
+    other = yardstick.copy_of(compiled)
+    other[5][0, 0] ^= 1 << 31
+    sweep(*compiled)
+    variants["sweeps_by_four"](other, 1)
+    assert not np.array_equal(compiled[5], other[5])

@@ -1,0 +1,138 @@
+"""Each move with an exact engine leaves the exact posterior as it is; a wrong one does not.
+
+Parameters from the prior with data from the field they make are exact draws of the posterior given
+those data. After any valid move they still are: every statistic of parameters and data keeps its
+distribution. The power twin hands the move sums of the data, or couplings, that are 1.1 times what
+they should be.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import helpers
+import numpy as np
+import pytest
+from scipy import stats
+
+from slabfield.exact import enumeration
+from slabfield.models.binary import BinaryPairwise
+from slabfield.moves.state import ChainState
+from slabfield.priors import Prior
+from slabfield.sampler.run import Chain, start_chain
+from slabfield.sampler.settings import bayes_exact
+from slabfield.sampler.warmup import Problem, random_state
+
+N_NODES, N_ROWS, N_WORLDS = 5, 60, 4000
+MODEL = BinaryPairwise(N_NODES)
+INCLUSION = np.array([np.nan] * 7 + [0.2, 0.8, np.nan])
+SOME = np.arange(MODEL.n_interactions) < 5
+PRIOR = Prior.standard(MODEL.n_interactions, bias_scale=0.7)._replace(inclusion=INCLUSION)
+
+# the move, how often it is applied, and what its power twin gets wrong
+MOVES = {
+    "hyper": (helpers.step_hyper, 3, "coupling"),
+    "langevin": (helpers.step_langevin, 60, "sums"),
+    "jump": (helpers.step_jump, 30, "sums"),
+    "pair": (helpers.step_pair, 3, "sums"),
+    "swap": (helpers.step_swap, 12, "some sums"),
+    "bias": (helpers.step_bias, 3, "bias sums"),
+}
+
+
+def copy_state(state: ChainState) -> ChainState:
+    return ChainState(*(array.copy() for array in state))
+
+
+@cache
+def worlds() -> list[tuple[Problem, ChainState]]:
+    rng = np.random.default_rng(20)
+    made = []
+    for _ in range(N_WORLDS):
+        blank = Problem(MODEL, np.zeros((1, N_NODES)), MODEL.sums(np.zeros((1, N_NODES))), PRIOR)
+        state = random_state(blank, rng)
+        state.bias[:] = 0.7 * rng.standard_normal(N_NODES)
+        rows = enumeration.sample(MODEL.field(state.bias, state.coupling), N_ROWS, rng)
+        made.append((Problem(MODEL, rows, MODEL.sums(rows), PRIOR), state))
+    return made
+
+
+@cache
+def template() -> Chain:
+    return start_chain(worlds()[0][0], bayes_exact(N_ROWS), np.random.default_rng(0))
+
+
+def move(name: str, problem: Problem, state: ChainState, rng, wrong: bool) -> ChainState:
+    step, times, fault = MOVES[name]
+    state, sums, chain = copy_state(state), problem.sums, template()
+    if wrong and fault == "sums":
+        sums = sums._replace(coupling=1.1 * sums.coupling)
+    elif wrong and fault == "some sums":
+        sums = sums._replace(coupling=np.where(SOME, 1.1, 1.0) * sums.coupling)
+    elif wrong and fault == "bias sums":
+        sums = sums._replace(bias=1.1 * sums.bias)
+    elif wrong:
+        state.coupling[:] *= 1.1
+    # the widths and scales of another data set are as valid as any, as long as they are fixed
+    step(
+        chain.engine, sums, PRIOR, MODEL.group_start, chain.langevin, chain.jumps, state,
+        chain.work, chain.jump_work, times, rng,
+    )  # fmt: skip
+    return state
+
+
+def statistics(problem: Problem, state: ChainState) -> list[float]:
+    sums = problem.sums
+    centred = sums.coupling / N_ROWS - np.outer(sums.bias, sums.bias)[MODEL.ends] / N_ROWS**2
+    free = np.isnan(INCLUSION)
+    return [
+        state.hyper[0] - state.present[free].mean(),
+        state.hyper[0],
+        np.log(state.hyper[1]) - 0.5 * np.log(0.5 + np.sum(state.coupling**2)),
+        np.log(state.hyper[1]),
+        float(state.present.sum()),
+        float(state.present[7]),
+        float(state.present[SOME].sum()),
+        (state.coupling * centred)[SOME].sum(),
+        state.coupling @ centred,
+        state.coupling @ sums.coupling / N_ROWS,
+        np.abs(state.coupling).sum(),
+        state.coupling[0],
+        state.coupling[9],
+        state.bias @ sums.bias / N_ROWS,
+        state.bias[2],
+        state.bias_momentum @ state.bias_momentum,
+    ]
+
+
+def smallest_p_value(name: str, wrong: bool) -> float:
+    """Compare half of the worlds as they are with the other half after the move."""
+    rng = np.random.default_rng(11)
+    before = [statistics(p, s) for p, s in worlds()[::2]]
+    after = [statistics(p, move(name, p, s, rng, wrong)) for p, s in worlds()[1::2]]
+    tested = [
+        stats.ks_2samp(a, b, method="asymp").pvalue
+        for a, b in zip(np.transpose(before), np.transpose(after), strict=True)
+    ]
+    # Bonferroni over the statistics
+    return min(1.0, min(tested) * len(tested))
+
+
+@pytest.mark.parametrize("name", MOVES)
+def test_move_leaves_the_posterior_invariant(name):
+    assert smallest_p_value(name, wrong=False) > 1e-3
+
+
+@pytest.mark.parametrize("name", MOVES)
+def test_a_move_that_is_wrong_by_a_tenth_is_noticed(name):
+    assert smallest_p_value(name, wrong=True) < 1e-3
+
+
+@pytest.mark.parametrize("name", ["langevin", "jump", "pair", "swap"])
+def test_the_move_moves(name):
+    rng = np.random.default_rng(1)
+    moved = [
+        not np.array_equal(move(name, p, s, rng, False).coupling, s.coupling)
+        for p, s in worlds()[:50]
+    ]
+    assert np.mean(moved) > 0.8

@@ -1,0 +1,80 @@
+"""The particles' estimate of the ratio of partition functions, against enumeration.
+
+Over a grid of a, N and n, the expectation is summed over all counts that n independent particles can
+show, so that nothing here is random.
+"""
+
+from __future__ import annotations
+
+import helpers
+import numpy as np
+import pytest
+from scipy import stats
+
+from slabfield.exact import enumeration
+from slabfield.kernels.counts import pack
+from slabfield.likelihood.particles import particle_engine
+from slabfield.models.binary import BinaryPairwise
+from slabfield.models.field import BinaryField
+from slabfield.models.protocol import Sums
+from slabfield.moves.state import new_state
+
+MODEL = BinaryPairwise(2)
+BIAS = np.array([0.4, -0.3])
+
+
+def exact_log_partition(a: float) -> float:
+    return enumeration.log_partition(BinaryField(BIAS, np.array([[0, a], [a, 0]])))
+
+
+def estimates(a: float, n_rows: int, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Corrected and uncorrected estimate over the truth for every count, and its probability."""
+    mean = enumeration.moments(BinaryField(BIAS, np.zeros((2, 2))))[1][0, 1]
+    state = new_state(2, 1, 1)
+    sums = Sums(float(n_rows), np.zeros(2), np.zeros(1))
+    engine = particle_engine(MODEL, n, 1, None, np.random.default_rng(0))
+    truth = n_rows * (exact_log_partition(0.0) - exact_log_partition(a))
+    corrected, plain = np.zeros(n + 1), np.zeros(n + 1)
+    for count in range(n + 1):
+        engine.states[:] = (np.arange(n) < count).astype(np.float32)
+        pack(engine.states, engine.packed)
+        gain, variance = helpers.one_ratio(engine, sums, state, 0, np.array([a]))
+        plain[count] = np.exp(gain - truth)
+        corrected[count] = plain[count] / (1 + variance / 2)
+    return corrected, plain, stats.binom.pmf(np.arange(n + 1), n, mean)
+
+
+def variance_of_feature() -> float:
+    mean = enumeration.moments(BinaryField(BIAS, np.zeros((2, 2))))[1][0, 1]
+    return float(mean * (1 - mean))
+
+
+@pytest.mark.parametrize("n_rows", [50, 100, 1000])
+@pytest.mark.parametrize("n", [50, 100, 400])
+@pytest.mark.parametrize("noise", [0.02, 0.1, 0.2])
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_ratio_is_unbiased_to_second_order_with_the_stated_variance(n_rows, n, noise, sign):
+    feature = variance_of_feature()
+    a = sign * noise * np.sqrt(n / feature) / n_rows  # so that N^2 a^2 Var f / n = noise^2
+    corrected, plain, chance = estimates(a, n_rows, n)
+    bias = abs(chance @ corrected - 1)
+    uncorrected = abs(chance @ plain - 1)
+    third_order = n_rows * abs(a) ** 3 + noise**3 / np.sqrt(n) + noise**4 + noise**2 / n
+    assert bias < third_order
+    if n_rows * abs(a) ** 3 < 0.01 * noise**2:
+        # what the correction removes: noise^2 / 2
+        assert uncorrected > 4 * bias
+    spread = chance @ (corrected - chance @ corrected) ** 2
+    assert spread == pytest.approx(noise**2, rel=0.15 + 4 * noise)
+
+
+def test_bias_falls_faster_than_the_second_power():
+    feature = variance_of_feature()
+    noises = np.array([0.2, 0.1, 0.05])
+    biases = []
+    for noise in noises:
+        a = noise * np.sqrt(100 / feature) / 1000
+        corrected, _, chance = estimates(a, 1000, 100)
+        biases.append(abs(chance @ corrected - 1))
+    # a second-order bias would fall by four each time noise (that is, a) is halved
+    assert biases[0] / biases[2] > 30
