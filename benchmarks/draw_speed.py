@@ -14,7 +14,7 @@ from slabfield.sampler.iteration import new_record
 from slabfield.sampler.run import chain_rng, start_chain, warm_up
 from slabfield.sampler.settings import Settings, bayes_exact, gold_standard, paper
 from slabfield.sampler.warmup import Problem
-from timing import table
+from timing import section, table
 
 N_ROWS = 100
 
@@ -74,11 +74,10 @@ def effective(quick: bool) -> str:
         "sampler", "draws", "iterations a draw", "CPU s", "effective draws, median edge",
         "least to most", "per CPU s", "ratio to paper",
     )  # fmt: skip
-    return f"""## Effective draws per CPU second
-
-Block data, `make_block({N_ROWS}, random_state=1)`, {model.n_interactions} candidate edges, one chain
-after warm-up: effective draws of the inclusion indicators, by arviz-stats. Their number is itself
-rough where it is small, as it is for *paper*.
-
-{table(head, rows)}
-"""
+    return section(
+        "Effective draws per CPU second",
+        f"Block data, `make_block({N_ROWS}, random_state=1)`, {model.n_interactions} candidate edges, "
+        "one chain after warm-up: effective draws of the inclusion indicators, by arviz-stats. "
+        "Their number is itself rough where it is small, as it is for *paper*.",
+        table(head, rows),
+    )

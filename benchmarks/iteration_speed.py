@@ -18,7 +18,7 @@ from slabfield.sampler.iteration import new_record
 from slabfield.sampler.run import Chain, chain_rng, start_chain, warm_up
 from slabfield.sampler.settings import paper
 from slabfield.sampler.warmup import Problem
-from timing import best_times, table, verdict
+from timing import best_times, section, table, verdict
 
 PARTS = ("hyper", "Gibbs sweep", "Langevin", "jump")
 JUMP_LIMIT = 2.0
@@ -110,15 +110,15 @@ def by_part(quick: bool) -> str:
         "data", "candidates", "edges at start", *PARTS, "sum of parts", "iteration",
         "jump / Gibbs sweep", "jump / sweep alone", f"at most {JUMP_LIMIT:.0f}",
     )  # fmt: skip
-    return f"""## One iteration of preset "paper", by part
-
-Microseconds per iteration, N = 100, {paper().n_particles} particles; each part in a compiled loop of
-its own, and the whole iteration. The chains start at the true edges and couplings and run
-{n_settle:,} iterations before they are timed. *Gibbs sweep* is all that the particle engine does in an
-iteration: lists of neighbours, sweep, packing; *sweep alone* leaves out the lists and the packing.
-
-{table(head, rows)}
-"""
+    return section(
+        'One iteration of preset "paper", by part',
+        f"Microseconds per iteration, N = 100, {paper().n_particles} particles; each part in a "
+        "compiled loop of its own, and the whole iteration. The chains start at the true edges and "
+        f"couplings and run {n_settle:,} iterations before they are timed. *Gibbs sweep* is all that "
+        "the particle engine does in an iteration: lists of neighbours, sweep, packing; *sweep "
+        "alone* leaves out the lists and the packing.",
+        table(head, rows),
+    )
 
 
 def by_nodes(quick: bool, picture: Path) -> str:
@@ -142,16 +142,16 @@ def by_nodes(quick: bool, picture: Path) -> str:
     rows.append(("fitted exponent", "", "", *(f"{s[0]:.2f}" for s in slopes.values())))
     draw(sizes, curves, slopes["all"], picture)
     last = np.log(curves["all"][-1] / curves["all"][-2]) / np.log(sizes[-1] / sizes[-2])
-    return f"""## Cost per iteration as the number of nodes grows
-
-Microseconds per iteration of preset "paper" on random graphs of mean degree {MEAN_DEGREE},
-N = {N_ROWS}, settled from the true edges. The last row is the slope of a straight line through the
-logarithms; between the last two sizes the slope of the whole iteration is {last:.2f}.
-
-{table(("nodes", "candidates", "edges at start", *PARTS, "iteration"), rows)}
-
-![Cost per iteration against the number of nodes]({picture.name})
-"""
+    head = ("nodes", "candidates", "edges at start", *PARTS, "iteration")
+    return section(
+        "Cost per iteration as the number of nodes grows",
+        f'Microseconds per iteration of preset "paper" on random graphs of mean degree '
+        f"{MEAN_DEGREE}, N = {N_ROWS}, settled from the true edges. The last row is the slope of a "
+        "straight line through the logarithms; between the last two sizes the slope of the whole "
+        f"iteration is {last:.2f}.",
+        table(head, rows),
+        f"![Cost per iteration against the number of nodes]({picture.name})",
+    )
 
 
 def draw(sizes: np.ndarray, curves: dict, line: np.ndarray, picture: Path) -> None:

@@ -8,7 +8,7 @@ from threadpoolctl import threadpool_limits
 from gibbs_in_c import FLAGS, build, copy_of, random_field
 from loops import repeat_sweep
 from slabfield.kernels.counts import count_all_pairs, n_words, pack
-from timing import best_times, repeat, table, verdict
+from timing import best_times, repeat, section, table, verdict
 
 N_NODES = 100
 LIMIT_OF_C, LEAST_GAIN = 1.0, 3.0
@@ -28,10 +28,10 @@ def check_same(arrays, variants) -> None:
 
 def gibbs(quick: bool) -> str:
     """Section on the Gibbs kernel."""
-    text = "## Gibbs kernel beside C\n\n"
+    title = "Gibbs kernel beside C"
     variants = build()
     if variants is None:
-        return text + "Not measured: gcc was not found.\n"
+        return section(title, "Not measured: gcc was not found.")
     rows, n_rounds = [], 3 if quick else 40
     for n in (128, 1024):
         for degree in (4, 21):
@@ -52,13 +52,15 @@ def gibbs(quick: bool) -> str:
         "particles", "degree", "numba, ns", "C by one, ns", "C by four, ns",
         "numba / faster C", f"at most {LIMIT_OF_C:.1f}",
     )  # fmt: skip
-    return f"""{text}Nanoseconds per site update of `kernels.gibbs.sweep` on {N_NODES} nodes, beside the
-same loop in `gibbs.c`, built with `gcc {" ".join(FLAGS)}`: one neighbour a pass, and
-four neighbours a pass as the compiled Python has it. All work on the same arrays, in turns, and
-were first seen to draw identical states and random numbers in {CHECK_SWEEPS} sweeps.
-
-{table(head, rows)}
-"""
+    return section(
+        title,
+        f"Nanoseconds per site update of `kernels.gibbs.sweep` on {N_NODES} nodes, beside the same "
+        f"loop in `gibbs.c`, built with `gcc {' '.join(FLAGS)}`: one neighbour a pass, and four "
+        "neighbours a pass as the compiled Python has it. All work on the same arrays, in turns, "
+        "and were first seen to draw identical states and random numbers in "
+        f"{CHECK_SWEEPS} sweeps.",
+        table(head, rows),
+    )
 
 
 def pair_counts(quick: bool) -> str:
@@ -93,11 +95,11 @@ def pair_counts(quick: bool) -> str:
         ("matrix product with a transposed copy", f"{products_us[1]:.1f}", "", ""),
     ]  # fmt: skip
     head = ("", "microseconds", "times faster than product", f"at least {LEAST_GAIN:.0f}")
-    return f"""## Pair counts beside a matrix product
-
-All {counts.size:,} pairs of {N_NODES} nodes in {n} particles: `kernels.counts.count_all_pairs`
-beside a float32 product of the same states in NumPy on one thread, the faster of two ways. Each
-includes its call from Python. In the sampler states are packed once an iteration.
-
-{table(head, rows)}
-"""
+    return section(
+        "Pair counts beside a matrix product",
+        f"All {counts.size:,} pairs of {N_NODES} nodes in {n} particles: "
+        "`kernels.counts.count_all_pairs` beside a float32 product of the same states in NumPy on "
+        "one thread, the faster of two ways. Each includes its call from Python. In the sampler "
+        "states are packed once an iteration.",
+        table(head, rows),
+    )

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 import slabfield
-from timing import table
+from timing import section, table
 
 N_CHAINS, N_WARMUP, N_DRAWS, N_ROWS = 4, 10, 50, 200
 STARTS = {
@@ -60,14 +60,13 @@ def startup(quick: bool) -> str:
         ("first, nothing compiled", f"{first:.1f}", "1.00"),
         ("second, compiled code from disk", f"{second:.1f}", f"{second / first:.2f}"),
     ]
-    return f"""## Start-up
-
-CPU seconds of new Python processes; medians.
-
-{table(("", "CPU s", "beside numpy", "ratio to numpy"), rows)}
-
-A fit of the first {N_ROWS} rows of the demo's data (16 nodes), {N_CHAINS} chains of {n_draws} draws after
-{n_warmup} of warm-up, in new processes, imports included; the disk cache saves {first - second:.1f} CPU s:
-
-{table(("fit", "CPU s", "ratio to first"), fits)}
-"""
+    return section(
+        "Start-up",
+        "CPU seconds of new Python processes; medians. `import slabfield` loads nothing heavy, "
+        "numpy neither, until a name is used.",
+        table(("", "CPU s", "beside numpy", "ratio to numpy"), rows),
+        f"A fit of the first {N_ROWS} rows of the demo's data (16 nodes), {N_CHAINS} chains of "
+        f"{n_draws} draws after {n_warmup} of warm-up, in new processes, imports included. The "
+        f"disk cache saves {first - second:.1f} CPU s.",
+        table(("fit", "CPU s", "ratio to first"), fits),
+    )

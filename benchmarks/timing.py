@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import shutil
 import subprocess
+import textwrap
 import time
 from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import version
@@ -36,6 +37,12 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     lines += ["| " + " | ".join(map(str, row)) + " |" for row in rows]
     return "\n".join(lines)
+
+
+def section(title: str, *parts: str) -> str:
+    """Lay out a section: paragraphs are filled, tables and pictures left as they are."""
+    filled = [part if part[0] in "|!" else textwrap.fill(part, 100) for part in parts]
+    return "\n\n".join([f"## {title}", *filled]) + "\n"
 
 
 def verdict(good: bool) -> str:

@@ -36,7 +36,8 @@ def _user_cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 
-def _fingerprint() -> str:
+def source_fingerprint() -> str:
+    """Name of what the package's sources and numba are: the same name, the same compiled code."""
     digest = hashlib.sha256(f"{numba.__version__} {sys.version}".encode())
     root = Path(__file__).parent
     for source in sorted(root.rglob("*.py")):
@@ -50,7 +51,7 @@ def _cache_folder() -> Path | None:
     setting = os.environ.get("SLABFIELD_CACHE", "")
     if setting.lower() in {"off", "0", "no"}:
         return None
-    folder = (Path(setting) if setting else _user_cache() / "slabfield") / _fingerprint()
+    folder = (Path(setting) if setting else _user_cache() / "slabfield") / source_fingerprint()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:
