@@ -5,7 +5,6 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-BENCH_STAMP := $(VENV)/.installed-bench
 
 .PHONY: help demo test test-slow lint types bench accuracy clean
 .DEFAULT_GOAL := help
@@ -25,10 +24,6 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
 	touch $@
 
-$(BENCH_STAMP): $(STAMP)
-	$(BIN)/python -m pip install --quiet --editable '.[test,bench]'
-	touch $@
-
 demo: $(STAMP)
 	$(BIN)/slabfield demo
 
@@ -45,7 +40,7 @@ lint: $(STAMP)
 types: $(STAMP)
 	$(BIN)/mypy
 
-bench: $(BENCH_STAMP)
+bench: $(STAMP)
 	$(BIN)/python benchmarks/run.py
 
 accuracy: $(STAMP)

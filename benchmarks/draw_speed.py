@@ -76,8 +76,8 @@ def effective(quick: bool) -> str:
     )  # fmt: skip
     return section(
         "Effective draws per CPU second",
-        f"Block data, `make_block({N_ROWS}, random_state=1)`, {model.n_interactions} candidate edges, "
-        "one chain after warm-up: effective draws of the inclusion indicators, by arviz-stats. "
-        "Their number is itself rough where it is small, as it is for *paper*.",
+        f"Block data, `make_block({N_ROWS}, random_state=1)`, {model.n_interactions} candidate "
+        "edges, one chain after warm-up: effective draws of the inclusion indicators, by "
+        "arviz-stats. Their number is itself rough where it is small, as it is for *paper*.",
         table(head, rows),
     )

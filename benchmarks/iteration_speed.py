@@ -114,9 +114,9 @@ def by_part(quick: bool) -> str:
         'One iteration of preset "paper", by part',
         f"Microseconds per iteration, N = 100, {paper().n_particles} particles; each part in a "
         "compiled loop of its own, and the whole iteration. The chains start at the true edges and "
-        f"couplings and run {n_settle:,} iterations before they are timed. *Gibbs sweep* is all that "
-        "the particle engine does in an iteration: lists of neighbours, sweep, packing; *sweep "
-        "alone* leaves out the lists and the packing.",
+        f"couplings and run {n_settle:,} iterations before they are timed. *Gibbs sweep* is all "
+        "that the particle engine does in an iteration: lists of neighbours, sweep, packing; "
+        "*sweep alone* leaves out the lists and the packing.",
         table(head, rows),
     )
 
