@@ -78,6 +78,7 @@ def effective(quick: bool) -> str:
         "Effective draws per CPU second",
         f"Block data, `make_block({N_ROWS}, random_state=1)`, {model.n_interactions} candidate "
         "edges, one chain after warm-up: effective draws of the inclusion indicators, by "
-        "arviz-stats. Their number is itself rough where it is small, as it is for *paper*.",
+        "arviz-stats; one that never changed counts 0. Their number is itself rough where it is "
+        "small, as it is for *paper*.",
         table(head, rows),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -53,16 +54,12 @@ def settled_chain(data: Simulated, n_iterations: int) -> Chain:
     return warm_up(chain._replace(state=true_state(data, model, rng)), lambda _: None)
 
 
-def time_parts(chain: Chain, times: int, n_rounds: int) -> dict[str, float]:
-    """Microseconds of each part in a loop of its own, of the sweep alone, and of it all.
-
-    Every round starts from the same state; the particles go on from where they are.
-    """
+def part_loops(chain: Chain) -> dict[str, Callable[[int], object]]:
+    """Return what repeats each part of an iteration, the sweep alone, and all of it."""
     problem, engine, starts = chain.problem, chain.engine, chain.problem.model.group_start
-    sums, prior, rng, start = problem.sums, problem.prior, chain.rng, copy.deepcopy(chain.state)
-    state = chain.state
+    sums, prior, rng, state = problem.sums, problem.prior, chain.rng, chain.state
     nothing = new_record(0, *(len(a) for a in (state.bias, state.coupling, state.present)))
-    loops = {
+    return {
         "hyper": lambda k: repeat_hyper(state, prior, starts, rng, k),
         "Gibbs sweep": lambda k: repeat_advance(engine, state, rng, k),
         "Langevin": lambda k: repeat_langevin(
@@ -77,30 +74,42 @@ def time_parts(chain: Chain, times: int, n_rounds: int) -> dict[str, float]:
         ),
         "all": lambda k: chain.iterate(nothing, 0, 0, k),
     }  # fmt: skip
-    best = dict.fromkeys(loops, float("inf"))
+
+
+def time_parts(chains: list[Chain], times: Sequence[int], n_rounds: int) -> list[dict[str, float]]:
+    """Microseconds of every part in every chain: the least of several, all taking turns.
+
+    A part starts from the chain's state every time; the particles go on from where they are.
+    """
+    loops = [part_loops(chain) for chain in chains]
+    starts = [copy.deepcopy(chain.state) for chain in chains]
+    best = [dict.fromkeys(parts, float("inf")) for parts in loops]
     for _ in range(n_rounds):
-        for name, loop in loops.items():
-            for array, before in zip(state, start, strict=True):
-                array[:] = before
-            loop(1)
-            found = best_times({name: lambda f=loop: f(times)}, 1)[name] / times * 1e6
-            best[name] = min(best[name], found)
+        for chain, parts, start, k, found in zip(chains, loops, starts, times, best, strict=True):
+            for name, loop in parts.items():
+                for array, before in zip(chain.state, start, strict=True):
+                    array[:] = before
+                loop(1)
+                seconds = best_times({name: lambda f=loop, k=k: f(k)}, 1)[name]
+                found[name] = min(found[name], seconds / k * 1e6)
     return best
 
 
 def by_part(quick: bool) -> str:
     """Section on the parts of an iteration."""
-    rows, n_settle = [], 200 if quick else 5_000
-    for name, data, times in (
-        ("block", make_block(100, random_state=1), 4_000),
-        ("lattice", make_lattice(100, random_state=1), 500),
-    ):
-        chain = settled_chain(data, n_settle)
-        n_edges = int(chain.state.n_members[0])
-        cost = time_parts(chain, 20 if quick else times, 2 if quick else 15)
+    n_settle = 200 if quick else 5_000
+    sets = {
+        "block": make_block(100, random_state=1),
+        "lattice": make_lattice(100, random_state=1),
+    }
+    chains = [settled_chain(data, n_settle) for data in sets.values()]
+    n_edges = [int(chain.state.n_members[0]) for chain in chains]
+    costs = time_parts(chains, (20, 20) if quick else (4_000, 500), 2 if quick else 15)
+    rows = []
+    for name, chain, edges, cost in zip(sets, chains, n_edges, costs, strict=True):
         ratio = cost["jump"] / cost["Gibbs sweep"]
         rows.append((
-            name, f"{chain.state.present.size:,}", n_edges,
+            name, f"{chain.state.present.size:,}", edges,
             *(f"{cost[part]:.1f}" for part in PARTS),
             f"{sum(cost[part] for part in PARTS):.1f}", f"{cost['all']:.1f}",
             f"{ratio:.2f}", f"{cost['jump'] / cost['sweep alone']:.2f}",
@@ -124,19 +133,21 @@ def by_part(quick: bool) -> str:
 def by_nodes(quick: bool, picture: Path) -> str:
     """Section on the cost as the number of nodes grows; draws the picture."""
     sizes = np.array(SIZES[:2] if quick else SIZES)
-    costs, rows = [], []
+    chains = []
     for size in sizes:
         data = make_random(
             N_ROWS, n_nodes=int(size), mean_degree=MEAN_DEGREE, random_state=1, method="gibbs",
             n_sweeps=20 if quick else 100,
         )  # fmt: skip
-        chain = settled_chain(data, 50 if quick else 1_000)
-        n_edges = int(chain.state.n_members[0])
-        times = 20 if quick else max(30, 40_000 // int(size))
-        cost = time_parts(chain, times, 2 if quick else 9)
-        costs.append(cost)
-        rows.append((f"{size:,}", f"{chain.state.present.size:,}", f"{n_edges:,}",
-                     *(f"{cost[part]:.1f}" for part in PARTS), f"{cost['all']:.1f}"))  # fmt: skip
+        chains.append(settled_chain(data, 50 if quick else 1_000))
+    n_edges = [int(chain.state.n_members[0]) for chain in chains]
+    times = [20 if quick else max(30, 40_000 // int(size)) for size in sizes]
+    costs = time_parts(chains, times, 2 if quick else 15)
+    rows = [
+        (f"{size:,}", f"{chain.state.present.size:,}", f"{edges:,}",
+         *(f"{cost[part]:.1f}" for part in (*PARTS, "all")))
+        for size, chain, edges, cost in zip(sizes, chains, n_edges, costs, strict=True)
+    ]  # fmt: skip
     curves = {name: np.array([cost[name] for cost in costs]) for name in (*PARTS, "all")}
     slopes = {name: np.polyfit(np.log(sizes), np.log(y), 1) for name, y in curves.items()}
     rows.append(("fitted exponent", "", "", *(f"{s[0]:.2f}" for s in slopes.values())))
@@ -174,5 +185,5 @@ def draw(sizes: np.ndarray, curves: dict, line: np.ndarray, picture: Path) -> No
     axes.set_ylabel("microseconds per iteration")
     axes.set_title('Cost of an iteration of preset "paper"')
     axes.grid(alpha=0.3)
-    axes.legend(frameon=False)
+    axes.legend(frameon=False, fontsize="small")
     figure.savefig(picture, dpi=120)
