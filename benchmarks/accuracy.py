@@ -1,7 +1,7 @@
 """How far every sampler is from the exact posterior, on block data: writes docs/accuracy.md.
 
-Run by ``make accuracy``. Each piece (a data set, a prior, a sampler) is one task, kept on disk when it
-is done, so that an interrupted run goes on where it stopped; pieces made by other sources of the
+Run by ``make accuracy``. Each piece (a data set, a prior, a sampler) is one task, kept on disk when
+it is done, so that an interrupted run goes on where it stopped; pieces made by other sources of the
 package are not used. The reference is the collapsed Gibbs sampler on an exact engine, run twice.
 """
 
@@ -17,7 +17,6 @@ import pandas as pd
 from joblib import Memory, Parallel, delayed
 
 from slabfield._jit import source_fingerprint
-
 from slabfield.datasets import make_block
 from slabfield.models.binary import BinaryPairwise
 from slabfield.priors import Prior
@@ -170,16 +169,15 @@ def main() -> None:
 
 Made by `make accuracy` (`benchmarks/accuracy.py`), share of the full run lengths {options.scale:g}.
 Data: `datasets.make_block({N_ROWS}, random_state=seed)`, 12 nodes, 66 candidate edges, seeds
-{", ".join(map(str, SEEDS))}. The reference is the collapsed Gibbs sampler on an exact engine, checked
-against nothing but enumeration; two runs of {GOLD_DRAWS:,} sweeps from different random starts,
-pooled. *Bayes Exact* is `preset="paper"` with `likelihood="exact"`: 100,000 iterations, 500,000 where
-p0 is below 0.1. *paper* is
-`preset="paper"` with `likelihood="particles"`: one chain of 10 million iterations after a warm-up of
-1 million.
+{", ".join(map(str, SEEDS))}. The reference is the collapsed Gibbs sampler on an exact engine,
+checked against nothing but enumeration; two runs of {GOLD_DRAWS:,} sweeps from different random starts,
+pooled. *Bayes Exact* is `preset="paper"` with `likelihood="exact"`: 100,000 iterations, 500,000
+where p0 is below 0.1. *paper* is `preset="paper"` with `likelihood="particles"`: one chain of 10
+million iterations after a warm-up of 1 million.
 
 rms, max and bias: differences in inclusion probability over the 66 edges. The last columns: rms
 differences of the posterior mean and standard deviation given presence, in units of the posterior
-standard deviation, over the edges of probability above {LIKELY}. "learnt": p0 ~ Beta(5, 5); else fixed.
+standard deviation, over the edges of probability above {LIKELY}. "learnt": p0 ~ Beta(5, 5).
 
 {chr(10).join(verdicts(table))}
 

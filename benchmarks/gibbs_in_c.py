@@ -15,7 +15,7 @@ from slabfield.kernels.gibbs import new_lanes
 
 SOURCE = Path(__file__).with_name("gibbs.c")
 FLAGS = ("-O3", "-march=native", "-ffast-math")
-VARIANTS = ("sweeps_by_one", "sweeps_by_four")
+VARIANTS = ("sweeps_plain", "sweeps_by_one", "sweeps_by_four")
 
 Arrays = tuple[np.ndarray, ...]
 

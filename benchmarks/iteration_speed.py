@@ -60,7 +60,7 @@ def part_loops(chain: Chain) -> dict[str, Callable[[int], object]]:
     sums, prior, rng, state = problem.sums, problem.prior, chain.rng, chain.state
     nothing = new_record(0, *(len(a) for a in (state.bias, state.coupling, state.present)))
     return {
-        "hyper": lambda k: repeat_hyper(state, prior, starts, rng, k),
+        "hyper": lambda k: repeat_hyper(state, prior, chain.jumps.n_learnt, starts, rng, k),
         "Gibbs sweep": lambda k: repeat_advance(engine, state, rng, k),
         "Langevin": lambda k: repeat_langevin(
             engine, sums, prior, starts, chain.langevin, state, chain.work, rng, k

@@ -43,20 +43,23 @@ def gibbs(quick: bool) -> str:
                 actions[name] = lambda f=sweeps, a=arrays, k=times: f(a, k)
             best = best_times(actions, n_rounds)
             unit = 1e9 / (times * N_NODES * n)
-            ratio = best["numba"] / min(best[name] for name in variants)
+            plain = best["numba"] / best["sweeps_plain"]
+            tuned = best["numba"] / min(best[name] for name in variants)
             rows.append((
-                n, degree, *(f"{best[name] * unit:.2f}" for name in actions), f"{ratio:.2f}",
-                verdict(ratio <= LIMIT_OF_C),
+                n, degree, *(f"{best[name] * unit:.2f}" for name in actions), f"{plain:.2f}",
+                verdict(plain <= LIMIT_OF_C), f"{tuned:.2f}", verdict(tuned <= LIMIT_OF_C),
             ))  # fmt: skip
     head = (
-        "particles", "degree", "numba, ns", "C by one, ns", "C by four, ns",
-        "numba / faster C", f"at most {LIMIT_OF_C:.1f}",
+        "particles", "degree", "numba, ns", "C plain, ns", "C by one, ns", "C by four, ns",
+        "numba / plain C", f"at most {LIMIT_OF_C:.1f}", "numba / fastest C",
+        f"at most {LIMIT_OF_C:.1f}",
     )  # fmt: skip
     return section(
         title,
         f"Nanoseconds per site update of `kernels.gibbs.sweep` on {N_NODES} nodes, beside the same "
-        f"loop in `gibbs.c`, built with `gcc {' '.join(FLAGS)}`: one neighbour a pass, and four "
-        "neighbours a pass as the compiled Python has it. All work on the same arrays, in turns, "
+        f"loop in `gibbs.c`, built with `gcc {' '.join(FLAGS)}`: as one would write it (*plain*, "
+        "with `restrict`), and tuned by hand around what gcc does with that, one neighbour a pass "
+        "or four as the compiled Python has it. All work on the same arrays, in turns, "
         "and were first seen to draw identical states and random numbers in "
         f"{CHECK_SWEEPS} sweeps.",
         table(head, rows),

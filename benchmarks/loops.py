@@ -20,9 +20,9 @@ def repeat_sweep(states, bias, neighbours, weights, degree, lanes, field, times)
 
 
 @jit
-def repeat_hyper(state, prior, group_start, rng, times):
+def repeat_hyper(state, prior, n_learnt, group_start, rng, times):
     for _ in range(times):
-        draw_hyper(state, prior, group_start, rng)
+        draw_hyper(state, prior, n_learnt, group_start, rng)
 
 
 @jit

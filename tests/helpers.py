@@ -65,7 +65,7 @@ def one_ratio(engine, sums, state, alpha, target):
 @jit
 def step_hyper(engine, sums, prior, group_start, langevin, jumps, state, work, jump_work, n, rng):
     for _ in range(n):
-        draw_hyper(state, prior, group_start, rng)
+        draw_hyper(state, prior, jumps.n_learnt, group_start, rng)
 
 
 @jit

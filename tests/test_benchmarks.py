@@ -35,7 +35,7 @@ def variants(yardstick):
 
 # 37 particles leave a remainder in every vector loop; 7 neighbours, after a pass of four
 @pytest.mark.parametrize(("n_particles", "degree"), [(128, 4), (37, 7), (64, 0)])
-@pytest.mark.parametrize("name", ["sweeps_by_one", "sweeps_by_four"])
+@pytest.mark.parametrize("name", ["sweeps_plain", "sweeps_by_one", "sweeps_by_four"])
 def test_c_and_compiled_kernel_draw_identical_states(
     yardstick, variants, name, n_particles, degree
 ):

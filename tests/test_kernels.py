@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
-from helpers import draw_conditionals, draw_windows, integrals, log_integrals
 from scipy import integrate, stats
 
+from helpers import draw_conditionals, draw_windows, integrals, log_integrals
 from slabfield.kernels import gibbs, table
 from slabfield.kernels.counts import count_all_pairs, n_words, pack
 
@@ -110,6 +111,11 @@ def test_sub_cubes(n_nodes):
             inside = ((index >> low) & (index >> high) & 1).astype(bool)
             total = table.sum_where(weights, low, high, block)
             assert total == pytest.approx(weights[inside].sum())
+            if low < high:
+                quadrants = table.quadrant_sums(weights, low, high, block)
+                for k, found in enumerate(quadrants):
+                    here = ((index >> low) & 1 == k & 1) & ((index >> high) & 1 == k >> 1)
+                    assert found == pytest.approx(weights[here].sum())
             scaled = weights.copy()
             table.scale_where(scaled, low, high, 1.7)
             assert np.allclose(scaled, np.where(inside, 1.7 * weights, weights))
@@ -121,6 +127,8 @@ PAIRS = {
     "always together": (100.0, 100.0, 0.7, (0.01, 0.0, 0.0, 0.99, 0.99, 0.99)),
     "a bias": (3.0, 1000.0, 0.01, (0.5, 0.0, 0.0, 0.5, 0.0, 0.0)),
     "many rows": (2.0e5, 1.0e6, 1.0, (0.4, 0.2, 0.2, 0.2, 0.4, 0.4)),
+    "a constant column": (50.0, 50.0, 1e-4, (1e-40, 0.0, 0.0, 1.0, 0.0, 0.0)),
+    "one state only": (50.0, 50.0, 1e-4, (0.0, 0.0, 0.0, 1.0, 0.0, 0.0)),
     "nothing known": (0.0, 1.0, 0.01, (0.25, 0.25, 0.25, 0.25, 0.5, 0.5)),
 }
 
@@ -150,7 +158,7 @@ def test_log_integral_against_quadrature(name):
             lambda a: math.exp(log_density(a, slope, n_rows, precision, pair) - top),
             low, high, limit=500, epsabs=0, epsrel=1e-11,
         )[0]
-        for low, high in zip(edges[:-1], edges[1:], strict=True)
+        for low, high in pairwise(edges)
     ]  # fmt: skip
     assert value - top == pytest.approx(math.log(sum(pieces)), abs=2e-9)
 

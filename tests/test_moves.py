@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from functools import cache
 
-import helpers
 import numpy as np
 import pytest
 from scipy import stats
 
+import helpers
 from slabfield.exact import enumeration
 from slabfield.models.binary import BinaryPairwise
 from slabfield.moves.state import ChainState

@@ -1,16 +1,16 @@
 """The particles' estimate of the ratio of partition functions, against enumeration.
 
-Over a grid of a, N and n, the expectation is summed over all counts that n independent particles can
+Over a grid of a, N and n, the expectation is summed over all counts that n particles can
 show, so that nothing here is random.
 """
 
 from __future__ import annotations
 
-import helpers
 import numpy as np
 import pytest
 from scipy import stats
 
+import helpers
 from slabfield.exact import enumeration
 from slabfield.kernels.counts import pack
 from slabfield.likelihood.particles import particle_engine

@@ -75,26 +75,41 @@ def draw_window(g, precision, width, rng):
 
 
 @inner
+def terms_at(a, pair):
+    """The four terms of M(a) relative to e^shift, and the shift: that of the largest exponent.
+
+    Only terms of positive weight count, so that their sum is never zero.
+    """
+    w0, w1, w2, w3, u, v = pair
+    e1, e2, e3 = -u * a, -v * a, (1 - u - v) * a
+    shift = 0.0 if w0 > 0 else -math.inf
+    shift = max(shift, e1) if w1 > 0 else shift
+    shift = max(shift, e2) if w2 > 0 else shift
+    shift = max(shift, e3) if w3 > 0 else shift
+    t0 = w0 * math.exp(-shift) if w0 > 0 else 0.0
+    t1 = w1 * math.exp(e1 - shift) if w1 > 0 else 0.0
+    t2 = w2 * math.exp(e2 - shift) if w2 > 0 else 0.0
+    t3 = w3 * math.exp(e3 - shift) if w3 > 0 else 0.0
+    return t0, t1, t2, t3, shift
+
+
+@inner
 def log_conditional(a, slope, n_rows, precision, pair):
     r"""Value of :math:`\ell(a)` (equation 17)."""
-    w0, w1, w2, w3, u, v = pair
-    most = max(0.0, -u * a, -v * a, (1 - u - v) * a)
-    total = w0 * math.exp(-most) + w1 * math.exp(-u * a - most)
-    total += w2 * math.exp(-v * a - most) + w3 * math.exp((1 - u - v) * a - most)
-    return slope * a - n_rows * (most + math.log(total)) - 0.5 * precision * a * a
+    t0, t1, t2, t3, shift = terms_at(a, pair)
+    growth = shift + math.log(t0 + t1 + t2 + t3)
+    return slope * a - n_rows * growth - 0.5 * precision * a * a
 
 
 @inner
 def tilted_moments(a, pair):
     """Mean and variance of the feature whose values are 0, -u, -v and 1 - u - v, at a."""
-    w0, w1, w2, w3, u, v = pair
+    t0, t1, t2, t3, _ = terms_at(a, pair)
+    u, v = pair[4], pair[5]
     last = 1 - u - v
-    most = max(0.0, -u * a, -v * a, last * a)
-    w0, w1 = w0 * math.exp(-most), w1 * math.exp(-u * a - most)
-    w2, w3 = w2 * math.exp(-v * a - most), w3 * math.exp(last * a - most)
-    total = w0 + w1 + w2 + w3
-    mean = (-u * w1 - v * w2 + last * w3) / total
-    square = (u * u * w1 + v * v * w2 + last * last * w3) / total
+    total = t0 + t1 + t2 + t3
+    mean = (-u * t1 - v * t2 + last * t3) / total
+    square = (u * u * t1 + v * v * t2 + last * last * t3) / total
     return mean, max(square - mean * mean, 0.0)
 
 
@@ -155,24 +170,31 @@ def log_integral(slope, n_rows, precision, pair, mode):
 def one_sided(slope, n_rows, precision, pair, mode, top, offset, step):
     """Sum of the integrand, relative to its top, at mode + offset, + step, ..., until negligible.
 
-    The points are evenly spaced, so that the exponentials in M need products only.
+    The points are evenly spaced, so that the exponentials in M need products only. The feature is
+    taken relative to its mean at the mode, where M then has its minimum: it cannot underflow.
     """
-    w0, w1, w2, w3, u, v = pair
+    u, v = pair[4], pair[5]
+    mean = tilted_moments(mode, pair)[0]
+    w0, w1, w2, w3, shift = terms_at(mode, pair)
+    w0, w1 = w0 * math.exp(-mean * offset), w1 * math.exp((-u - mean) * offset)
+    w2, w3 = w2 * math.exp((-v - mean) * offset), w3 * math.exp((1 - u - v - mean) * offset)
+    by0, by1 = math.exp(-mean * step), math.exp((-u - mean) * step)
+    by2, by3 = math.exp((-v - mean) * step), math.exp((1 - u - v - mean) * step)
+    slope -= n_rows * mean
+    top += n_rows * (shift - mean * mode)
     result = 0.0
     a = mode + offset
-    by_u, by_v, by_one = math.exp(-u * step), math.exp(-v * step), math.exp(step)
-    w1, w2, w3 = w1 * math.exp(-u * a), w2 * math.exp(-v * a), w3 * math.exp((1 - u - v) * a)
-    by_last = by_u * by_v * by_one
     while True:
-        total = w0 + w1 + w2 + w3
-        value = slope * a - n_rows * math.log(total) - 0.5 * precision * a * a - top
+        growth = math.log(w0 + w1 + w2 + w3)
+        value = slope * a - n_rows * growth - 0.5 * precision * a * a - top
         if not value > -32.0:
             return result
         result += math.exp(value)
         a += step
-        w1 *= by_u
-        w2 *= by_v
-        w3 *= by_last
+        w0 *= by0
+        w1 *= by1
+        w2 *= by2
+        w3 *= by3
 
 
 @inner

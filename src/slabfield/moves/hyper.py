@@ -8,7 +8,7 @@ from slabfield._jit import inner
 
 
 @inner
-def draw_hyper(state, prior, group_start, rng):
+def draw_hyper(state, prior, n_learnt, group_start, rng):
     r"""Draw p0 and sigma0 given which interactions are present and their parameters.
 
     .. math::
@@ -16,25 +16,20 @@ def draw_hyper(state, prior, group_start, rng):
        p_0 \sim \mathrm{Beta}(a + \#\{Y = 1\}, b + \#\{Y = 0\}), \quad
        \sigma_0^{-2} \sim \Gamma(c + k / 2, d + \sum A^2 / 2)
 
-    where only interactions whose probability is learnt count for p0, and k is the number of
-    parameters of all present ones.
+    where only the ``n_learnt`` interactions whose probability is learnt count for p0, and k is the
+    number of parameters of all present ones.
     """
-    inclusion, present, coupling = prior.inclusion, state.present, state.coupling
-    members = state.members
-    ones, learnt = 0, 0
-    for alpha in range(inclusion.size):
-        if math.isnan(inclusion[alpha]):
-            learnt += 1
-            ones += present[alpha]
-    if learnt > 0:
-        state.hyper[0] = rng.beta(prior.beta_a + ones, prior.beta_b + learnt - ones)
+    inclusion, coupling, members = prior.inclusion, state.coupling, state.members
+    ones, shape, rate = 0, prior.gamma_shape, prior.gamma_rate
+    for k in range(state.n_members[0]):
+        alpha = members[k]
+        ones += math.isnan(inclusion[alpha])
+        for p in range(group_start[alpha], group_start[alpha + 1]):
+            shape += 0.5
+            rate += 0.5 * coupling[p] ** 2
+    if n_learnt > 0:
+        state.hyper[0] = rng.beta(prior.beta_a + ones, prior.beta_b + n_learnt - ones)
     if math.isnan(prior.slab_scale):
-        shape, rate = prior.gamma_shape, prior.gamma_rate
-        for k in range(state.n_members[0]):
-            alpha = members[k]
-            for p in range(group_start[alpha], group_start[alpha + 1]):
-                shape += 0.5
-                rate += 0.5 * coupling[p] ** 2
         state.hyper[1] = math.sqrt(rate / rng.standard_gamma(shape))
     else:
         state.hyper[1] = prior.slab_scale

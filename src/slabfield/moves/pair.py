@@ -15,7 +15,7 @@ import math
 
 from slabfield._jit import inner
 from slabfield.kernels.slab import draw_conditional, find_mode, log_integral
-from slabfield.kernels.table import scale_where, sum_where, total_of
+from slabfield.kernels.table import quadrant_sums, scale_where, total_of
 from slabfield.likelihood.engine import advance
 from slabfield.moves.hyper import log_odds
 from slabfield.moves.state import insert, remove
@@ -25,10 +25,7 @@ from slabfield.moves.state import insert, remove
 def pair_without(engine, sums, state, alpha):
     """Probabilities of the four states of an edge's ends with its coupling out, and its centres."""
     i, j = engine.first[alpha], engine.second[alpha]
-    both = sum_where(engine.weights, i, j, engine.block)
-    one = max(sum_where(engine.weights, i, i, engine.block) - both, 0.0)
-    other = max(sum_where(engine.weights, j, j, engine.block) - both, 0.0)
-    none = max(engine.total[0] - one - other - both, 0.0)
+    none, one, other, both = quadrant_sums(engine.weights, i, j, engine.block)
     a = state.coupling[alpha]
     u, v = sums.bias[j] / sums.n_rows, sums.bias[i] / sums.n_rows
     w1, w2 = one * math.exp(a * u), other * math.exp(a * v)
@@ -127,8 +124,12 @@ def swap_update(engine, sums, prior, state, rng):
 @inner
 def bias_update(engine, sums, prior, state, i, rng):
     """Draw a bias from its conditional."""
-    one = sum_where(engine.weights, i, i, engine.block)
-    none = max(engine.total[0] - one, 0.0)
+    if i > 0:
+        s00, s10, s01, s11 = quadrant_sums(engine.weights, 0, i, engine.block)
+        none, one = s00 + s10, s01 + s11
+    else:
+        s00, s10, s01, s11 = quadrant_sums(engine.weights, 0, 1, engine.block)
+        none, one = s00 + s01, s10 + s11
     one *= math.exp(-state.bias[i])
     pair = (none / (none + one), 0.0, 0.0, one / (none + one), 0.0, 0.0)
     slope, precision = sums.bias[i], prior.bias_precision

@@ -58,7 +58,7 @@ def approximate(
     births, born, deaths, died = 0, 0, 0, 0
     for draw in range(max(n_draws, 1)):
         for _ in range(thin):
-            draw_hyper(state, prior, group_start, rng)
+            draw_hyper(state, prior, jumps.n_learnt, group_start, rng)
             advance(engine, state, rng)
             langevin_step(engine, sums, prior, group_start, langevin, state, work, rng)
             b, c, d, e = jump_together(
@@ -79,7 +79,7 @@ def adjusted(
     births, born, deaths, died, accepted = 0, 0, 0, 0, 0
     for draw in range(max(n_draws, 1)):
         for _ in range(thin):
-            draw_hyper(state, prior, group_start, rng)
+            draw_hyper(state, prior, jumps.n_learnt, group_start, rng)
             advance(engine, state, rng)
             accepted += adjusted_langevin_step(
                 engine, sums, prior, group_start, langevin, state, work, rng
@@ -101,7 +101,7 @@ def collapsed(
     """Collapsed Gibbs sweeps of a binary pairwise field on an exact engine."""
     for draw in range(max(n_draws, 1)):
         for _ in range(thin):
-            draw_hyper(state, prior, group_start, rng)
+            draw_hyper(state, prior, jumps.n_learnt, group_start, rng)
             collapsed_sweep(engine, sums, prior, state, rng)
         if n_draws > 0:
             keep(record, first + draw, state)

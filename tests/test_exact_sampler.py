@@ -1,0 +1,180 @@
+"""The exact samplers as a whole: against integration over all structures, and calibrated."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from reference import evidence_and_mean
+from slabfield.exact import enumeration
+from slabfield.models.binary import BinaryPairwise
+from slabfield.models.loglinear import Interaction, LogLinear
+from slabfield.priors import Prior
+from slabfield.sampler.run import run_chain
+from slabfield.sampler.settings import bayes_exact, gold_standard, paper
+from slabfield.sampler.warmup import Problem, random_state
+
+
+def silent(_):
+    pass
+
+
+def toy() -> LogLinear:
+    """Three nodes, one of three states; a feature of all three, and a group of two parameters."""
+    triple = np.zeros((2, 2, 3, 1))
+    triple[1, 1, 1:, 0] = 1
+    pair = np.zeros((2, 3, 2))
+    pair[1, 1, 0] = pair[1, 2, 1] = 1
+    return LogLinear((2, 2, 3), [Interaction((0, 1, 2), triple), Interaction((1, 2), pair)])
+
+
+def toy_problem() -> Problem:
+    model = toy()
+    rng = np.random.default_rng(4)
+    states = np.array(list(product(range(2), range(2), range(3))))
+    truth = model.log_potential(states, np.array([0.2, -0.3, 0.1, 0.4]), np.array([0.9, -0.5, 0.3]))
+    chance = np.exp(truth) / np.exp(truth).sum()
+    rows = states[rng.choice(len(states), 80, p=chance)]
+    prior = Prior.standard(2, inclusion=0.4, slab=1.0, bias_scale=2.0)
+    return Problem(model, rows, model.sums(rows), prior)
+
+
+def pairwise_problem() -> Problem:
+    model = BinaryPairwise(3)
+    rng = np.random.default_rng(8)
+    field = model.field(np.array([0.3, -0.6, 0.2]), np.array([0.8, 0.0, -0.5]))
+    rows = enumeration.sample(field, 70, rng)
+    prior = Prior.standard(3, inclusion=0.3, slab=0.9, bias_scale=2.0)
+    return Problem(model, rows, model.sums(rows), prior)
+
+
+def integrated(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+    """Inclusion probabilities and means given presence, by integrating over every structure."""
+    model, prior = problem.model, problem.prior
+    states = np.array(list(product(*(range(k) for k in model.n_states))))
+    m = model.group_start.size - 1
+    logs, means, structures = [], [], list(product((0, 1), repeat=m))
+    for present in structures:
+        log_evidence, mean = evidence_and_mean(problem, states, np.array(present))
+        odds = np.where(present, prior.inclusion, 1 - prior.inclusion)
+        logs.append(log_evidence + np.log(odds).sum())
+        means.append(mean)
+    weight = np.exp(np.array(logs) - max(logs))
+    weight /= weight.sum()
+    inside = np.array(structures, dtype=bool)
+    owner = np.repeat(np.arange(m), np.diff(model.group_start))
+    mean = [
+        weight[inside[:, owner[k]]] @ np.array(means)[inside[:, owner[k]], k]
+        / weight[inside[:, owner[k]]].sum()
+        for k in range(owner.size)
+    ]  # fmt: skip
+    return weight @ inside, np.array(mean)
+
+
+def sampled(problem: Problem, settings) -> tuple[np.ndarray, np.ndarray]:
+    record = run_chain(problem, settings, seed=5, chain_index=0, report=silent).record
+    starts = problem.model.group_start
+    owner = np.repeat(np.arange(starts.size - 1), np.diff(starts))
+    count = record.present.sum(axis=0)
+    return record.present.mean(axis=0), record.coupling.sum(axis=0) / count[owner]
+
+
+EXACT = {
+    "collapsed": (pairwise_problem, replace(gold_standard(), n_draws=20_000, thin=2)),
+    "adjusted": (pairwise_problem, replace(bayes_exact(70), n_draws=20_000)),
+    "adjusted, toy": (toy_problem, replace(bayes_exact(80), n_draws=20_000)),
+    "adjusted, toy, full": (
+        toy_problem,
+        replace(bayes_exact(80), n_draws=20_000, preconditioner="full", step_size=0.05),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_exact_sampler_matches_integration(name):
+    make, settings = EXACT[name]
+    problem = make()
+    probability, mean = integrated(problem)
+    found, found_mean = sampled(problem, settings)
+    assert np.abs(found - probability).max() < 0.015
+    assert np.abs(found_mean - mean).max() < 0.03
+
+
+def test_integration_tells_a_wrong_coupling():
+    problem = toy_problem()
+    sums = problem.sums
+    wrong = problem._replace(sums=sums._replace(coupling=1.1 * sums.coupling))
+    probability, mean = integrated(problem)
+    found, found_mean = sampled(wrong, EXACT["adjusted, toy"][1])
+    assert np.abs(found_mean - mean).max() > 0.03 or np.abs(found - probability).max() > 0.015
+
+
+def test_particles_of_the_toy_model_come_near():
+    # An approximate engine: its error is what it is, and has no business being large
+    problem = toy_problem()
+    probability, mean = integrated(problem)
+    settings = replace(
+        paper(), n_particles=100, step_size=0.01, jump_scale=0.1, n_draws=4_000, thin=100,
+        n_warmup=300,
+    )  # fmt: skip
+    found, found_mean = sampled(problem, settings)
+    assert np.abs(found - probability).max() < 0.08
+    assert np.abs(found_mean - mean).max() < 0.15
+
+
+MODEL = BinaryPairwise(5)
+PRIOR = Prior.standard(MODEL.n_interactions, bias_scale=0.7)
+
+
+def rank_p_value(settings, n_worlds: int, scale: float = 1.0) -> float:
+    """Simulation-based calibration (Talts et al. 2018): smallest p-value over all quantities.
+
+    The rank of the truth among the draws is uniform. Ties, which the spike makes, are broken
+    uniformly at random. ``scale`` multiplies the sums of the data that the sampler sees.
+    """
+    rng = np.random.default_rng(17)
+    ranks = []
+    for world in range(n_worlds):
+        blank = Problem(MODEL, np.zeros((1, 5)), MODEL.sums(np.zeros((1, 5))), PRIOR)
+        truth = random_state(blank, rng)
+        truth.bias[:] = 0.7 * rng.standard_normal(5)
+        rows = enumeration.sample(MODEL.field(truth.bias, truth.coupling), 50, rng)
+        sums = MODEL.sums(rows)
+        sums = sums._replace(coupling=scale * sums.coupling)
+        problem = Problem(MODEL, rows, sums, PRIOR)
+        record = run_chain(problem, settings, seed=world, chain_index=0, report=silent).record
+        true = np.concatenate([truth.coupling, truth.present, truth.bias, truth.hyper,
+                               [truth.present.sum(), np.abs(truth.coupling).sum()]])  # fmt: skip
+        drawn = np.hstack([
+            record.coupling, record.present, record.bias, record.hyper,
+            record.present.sum(axis=1, keepdims=True),
+            np.abs(record.coupling).sum(axis=1, keepdims=True),
+        ])  # fmt: skip
+        below, equal = (drawn < true).sum(axis=0), (drawn == true).sum(axis=0)
+        ranks.append(below + rng.integers(0, equal + 1))
+    bins = np.array(ranks) * 8 // (settings.n_draws + 1)
+    tests = [stats.chisquare(np.bincount(column, minlength=8)).pvalue for column in bins.T]
+    return min(1.0, min(tests) * len(tests))
+
+
+COLLAPSED = replace(gold_standard(), n_draws=31, thin=6, n_warmup=60)
+ADJUSTED = replace(bayes_exact(50), n_draws=31, thin=60, n_warmup=15)
+
+
+@pytest.mark.parametrize("settings", [COLLAPSED, ADJUSTED], ids=["collapsed", "adjusted"])
+def test_calibration(settings):
+    assert rank_p_value(settings, 400) > 1e-3
+
+
+def test_calibration_notices_a_wrong_coupling():
+    assert rank_p_value(COLLAPSED, 400, scale=1.1) < 1e-3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("settings", [COLLAPSED, ADJUSTED], ids=["collapsed", "adjusted"])
+def test_calibration_at_length(settings):
+    assert rank_p_value(settings, 5_000) > 1e-3
