@@ -170,9 +170,9 @@ def main() -> None:
 Made by `make accuracy` (`benchmarks/accuracy.py`), share of the full run lengths {options.scale:g}.
 Data: `datasets.make_block({N_ROWS}, random_state=seed)`, 12 nodes, 66 candidate edges, seeds
 {", ".join(map(str, SEEDS))}. The reference is the collapsed Gibbs sampler on an exact engine,
-checked against nothing but enumeration; two runs of {GOLD_DRAWS:,} sweeps from different random starts,
-pooled. *Bayes Exact* is `preset="paper"` with `likelihood="exact"`: 100,000 iterations, 500,000
-where p0 is below 0.1. *paper* is `preset="paper"` with `likelihood="particles"`: one chain of 10
+checked against nothing but enumeration; two runs of {GOLD_DRAWS:,} sweeps from different
+starts, pooled. *Bayes Exact* is `preset="paper"` with `likelihood="exact"`: 100,000 iterations,
+500,000 where p0 is below 0.1. *paper* is `preset="paper"` with `likelihood="particles"`: one chain of 10
 million iterations after a warm-up of 1 million.
 
 rms, max and bias: differences in inclusion probability over the 66 edges. The last columns: rms

@@ -208,7 +208,8 @@ def draw_conditional(slope, n_rows, precision, pair, mode, rng):
     left_rate, left_cut = tangent(slope, n_rows, precision, pair, mode, top, -spread)
     right_rate, right_cut = tangent(slope, n_rows, precision, pair, mode, top, spread)
     left, centre, right = 1.0 / left_rate, right_cut - left_cut, -1.0 / right_rate
-    while True:
+    # Nine in ten are accepted; the bound only keeps numbers beyond double precision from hanging
+    for _ in range(100_000):
         u = rng.random() * (left + centre + right)
         if u < centre:
             a, envelope = left_cut + u, 0.0
@@ -219,6 +220,7 @@ def draw_conditional(slope, n_rows, precision, pair, mode, rng):
         value = log_conditional(a, slope, n_rows, precision, pair) - top
         if rng.standard_exponential() > envelope - value:
             return a
+    return mode
 
 
 @inner
@@ -227,7 +229,7 @@ def tangent(slope, n_rows, precision, pair, mode, top, offset):
     while True:
         a = mode + offset
         drop = top - log_conditional(a, slope, n_rows, precision, pair)
-        if drop > 0.5:
+        if not drop <= 0.5:
             break
         offset *= 1.5
     rate = slope - n_rows * tilted_moments(a, pair)[0] - precision * a

@@ -20,6 +20,9 @@ from slabfield.likelihood.engine import advance
 from slabfield.moves.hyper import log_odds
 from slabfield.moves.state import insert, remove
 
+# A change beyond this fills the table anew: scaled by it again and again, weights would overflow
+LARGE = 20.0
+
 
 @inner
 def pair_without(engine, sums, state, alpha):
@@ -46,23 +49,25 @@ def linear_part(engine, sums, prior, state, alpha, pair):
 
 
 @inner
-def place(engine, state, alpha, pair, present, value):
+def place(engine, state, alpha, pair, present, value, rng):
     """Give an edge its presence and coupling, its ends their biases, and the table its weights."""
     i, j = engine.first[alpha], engine.second[alpha]
     u, v = pair[4], pair[5]
     change = value - state.coupling[alpha]
-    if change != 0.0:
-        scale_where(engine.weights, i, i, math.exp(-u * change))
-        scale_where(engine.weights, j, j, math.exp(-v * change))
-        scale_where(engine.weights, i, j, math.exp(change))
-        engine.total[0] = total_of(engine.weights)
-        state.bias[i] -= u * change
-        state.bias[j] -= v * change
+    state.bias[i] -= u * change
+    state.bias[j] -= v * change
     state.coupling[alpha] = value
     if present and not state.present[alpha]:
         insert(state, alpha)
     elif state.present[alpha] and not present:
         remove(state, alpha)
+    if abs(change) > LARGE:
+        advance(engine, state, rng)
+    elif change != 0.0:
+        scale_where(engine.weights, i, i, math.exp(-u * change))
+        scale_where(engine.weights, j, j, math.exp(-v * change))
+        scale_where(engine.weights, i, j, math.exp(change))
+        engine.total[0] = total_of(engine.weights)
 
 
 @inner
@@ -85,7 +90,7 @@ def collapsed_update(engine, sums, prior, state, alpha, rng):
         present = rng.random() * (1.0 + math.exp(-evidence)) < 1.0
     if present:
         value = draw_conditional(slope, sums.n_rows, precision, pair, mode, rng)
-    place(engine, state, alpha, pair, present, value)
+    place(engine, state, alpha, pair, present, value, rng)
 
 
 @inner
@@ -109,7 +114,7 @@ def swap_update(engine, sums, prior, state, rng):
     slope, precision = linear_part(engine, sums, prior, state, leaving, pair)
     mode = find_mode(slope, sums.n_rows, precision, pair)
     stay = log_evidence(sums, prior, state, leaving, slope, precision, pair, mode)
-    place(engine, state, leaving, pair, False, 0.0)
+    place(engine, state, leaving, pair, False, 0.0, rng)
     pair2 = pair_without(engine, sums, state, entering)
     slope2, precision2 = linear_part(engine, sums, prior, state, entering, pair2)
     mode2 = find_mode(slope2, sums.n_rows, precision2, pair2)
@@ -118,7 +123,7 @@ def swap_update(engine, sums, prior, state, rng):
     if rng.random() * (1.0 + math.exp(stay - go)) < 1.0:
         chosen, slope, precision, pair, mode = entering, slope2, precision2, pair2, mode2
     value = draw_conditional(slope, sums.n_rows, precision, pair, mode, rng)
-    place(engine, state, chosen, pair, True, value)
+    place(engine, state, chosen, pair, True, value, rng)
 
 
 @inner
@@ -135,9 +140,13 @@ def bias_update(engine, sums, prior, state, i, rng):
     slope, precision = sums.bias[i], prior.bias_precision
     mode = find_mode(slope, sums.n_rows, precision, pair)
     value = draw_conditional(slope, sums.n_rows, precision, pair, mode, rng)
-    scale_where(engine.weights, i, i, math.exp(value - state.bias[i]))
-    engine.total[0] = total_of(engine.weights)
+    change = value - state.bias[i]
     state.bias[i] = value
+    if abs(change) > LARGE:
+        advance(engine, state, rng)
+    else:
+        scale_where(engine.weights, i, i, math.exp(change))
+        engine.total[0] = total_of(engine.weights)
 
 
 @inner
