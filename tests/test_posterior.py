@@ -17,6 +17,7 @@ def posterior_of(
     coupling: NDArray[np.float64] | None = None,
     names: list[str] | None = None,
     p0: NDArray[np.float64] | None = None,
+    bias: NDArray[np.float64] | None = None,
 ) -> Posterior:
     """Make a posterior of these edges; p0, sigma0 and biases are independent draws."""
     rng = np.random.default_rng(0)
@@ -24,7 +25,7 @@ def posterior_of(
     chains, draws, _ = present.shape
     if coupling is None:
         coupling = np.where(present, 1.0 + rng.random(present.shape), 0.0)
-    bias = rng.standard_normal((chains, draws, len(names)))
+    bias = rng.standard_normal((chains, draws, len(names))) if bias is None else bias
     p0 = rng.random((chains, draws)) if p0 is None else p0
     sigma0 = rng.gamma(5.0, size=(chains, draws))
     return Posterior(Draws(coupling, present, bias, p0, sigma0), names, {"engine": "exact"})
@@ -215,6 +216,24 @@ def test_p0_that_drifts_is_not_converged(drift: float) -> None:
     assert posterior.converged == (drift == 0)
     if drift:
         assert posterior.warnings[0].startswith("p0 has not settled: R-hat ")
+
+
+@pytest.mark.parametrize("at", ["one place", "places of their own"])
+def test_chains_that_stand_still_are_not_converged(at: str) -> None:
+    """As when every step of theirs is refused; p0 and sigma0, drawn anew, would not show it."""
+    place = np.zeros((4, 1, 3)) if at == "one place" else np.arange(12.0).reshape(4, 1, 3)
+    posterior = posterior_of(np.ones((4, 300, 3), bool), bias=np.tile(place, (1, 300, 1)))
+    (warning,) = posterior.warnings
+    assert warning.startswith("The biases of 3 nodes have too few effective draws")
+
+
+def test_a_bias_that_moves_slowly_is_not_converged() -> None:
+    rng = np.random.default_rng(5)
+    bias = rng.standard_normal((4, 300, 3))
+    bias[:, :, 1] = np.cumsum(bias[:, :, 1], axis=1)
+    (warning,) = posterior_of(coin_tosses(4, 300), bias=bias).warnings
+    assert warning.startswith("The bias of 1 node has too few")
+    assert "(worst: b)" in warning
 
 
 def test_one_chain_alone_is_not_converged() -> None:

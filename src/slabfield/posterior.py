@@ -120,8 +120,7 @@ class Posterior:
         never changed: such a chain says nothing about its own convergence.
         """
         coupling = _rhat_and_ess(self.draws.coupling)
-        bias = _rhat_and_ess(self.draws.bias)
-        found = {"present": self._of_indicators, "coupling": coupling, "bias": bias}
+        found = {"present": self._of_indicators, "coupling": coupling, "bias": self._of_biases}
         found.update(self._of_the_whole)
         rhat = {f"rhat_{name}": values[0] for name, values in found.items()}
         return rhat | {f"ess_{name}": values[1] for name, values in found.items()}
@@ -131,6 +130,10 @@ class Posterior:
     @cached_property
     def _of_indicators(self) -> tuple[Array, Array]:
         return _rhat_and_ess(self.draws.present)
+
+    @cached_property
+    def _of_biases(self) -> tuple[Array, Array]:
+        return _rhat_and_ess(self.draws.bias)
 
     @cached_property
     def _of_the_whole(self) -> dict[str, tuple[Array, Array]]:
@@ -146,9 +149,9 @@ class Posterior:
     def converged(self) -> bool:
         """Whether the chains agree and are long enough; ``warnings`` says what is wrong if not.
 
-        R-hat below 1.05 and at least 100 effective draws of p0, sigma0, the density, and the
-        indicator of every edge with probability in [0.05, 0.95]; and chains in which an edge never
-        changes agree on it.
+        R-hat below 1.05 and at least 100 effective draws of p0, sigma0, the density, every bias,
+        and the indicator of every edge with probability in [0.05, 0.95]; and chains in which an
+        edge never changes agree on it.
         """
         return not self.warnings
 
@@ -253,10 +256,18 @@ def _find_problems(posterior: Posterior) -> list[str]:
                 f"{name} has not settled: {agree}{ess:.0f} effective draws (should be "
                 f"{ESS_LIMIT:.0f} or more). {RUN_LONGER}."
             )
+    names = posterior.feature_names
+    unsettled = _unsettled_biases(posterior)
+    if unsettled.size:
+        shown = ", ".join(names[i] for i in unsettled[:3])
+        problems.append(
+            f"The bias{'' if unsettled.size == 1 else 'es'} of {unsettled.size} "
+            f"node{' has' if unsettled.size == 1 else 's have'} too few effective draws or chains "
+            f"that disagree (worst: {shown}). Their couplings are rough too. {RUN_LONGER}."
+        )
     rough = _rough_edges(posterior)
     if rough.size:
         first, second = np.triu_indices(posterior.n_nodes, 1)
-        names = posterior.feature_names
         shown = ", ".join(f"{names[first[e]]} - {names[second[e]]}" for e in rough[:3])
         problems.append(
             f"{rough.size} undecided {'edge has' if rough.size == 1 else 'edges have'} too few "
@@ -264,6 +275,13 @@ def _find_problems(posterior: Posterior) -> list[str]:
             f"rough. {RUN_LONGER}."
         )
     return problems
+
+
+def _unsettled_biases(posterior: Posterior) -> NDArray[np.intp]:
+    """Nodes whose bias has not settled, the worst first; in a stuck chain it never moves."""
+    rhat, ess = posterior._of_biases
+    worst: NDArray[np.intp] = np.flatnonzero((rhat > RHAT_LIMIT) | ~(ess >= ESS_LIMIT))
+    return worst[np.argsort(ess[worst], kind="stable")]
 
 
 def _rough_edges(posterior: Posterior) -> NDArray[np.intp]:
