@@ -29,6 +29,7 @@ def run_chains(
         Given the number of a chain, returns what is told of the draws it has made since.
     """
     from joblib import Parallel, delayed
+    from threadpoolctl import threadpool_limits
 
     def report_of(chain: int) -> Report:
         return reporter(chain) if reporter is not None else lambda _: None
@@ -39,5 +40,7 @@ def run_chains(
         delayed(run_chain)(problem, settings, seed, chain, report_of(chain))
         for chain in range(n_chains)
     )
-    results: list[ChainResult] = Parallel(n_jobs=n_jobs, prefer="threads")(tasks)
+    # One BLAS thread a chain: more get in each other's way, and would change the last bits of draws
+    with threadpool_limits(1, user_api="blas"):
+        results: list[ChainResult] = Parallel(n_jobs=n_jobs, prefer="threads")(tasks)
     return results
