@@ -117,10 +117,10 @@ def test_particles_of_the_toy_model_come_near():
     # An approximate engine: its error is what it is, and has no business being large
     problem = toy_problem()
     probability, mean = integrated(problem)
+    # windows wide enough that a group of two is born and dies some hundreds of times
     settings = replace(
-        paper(), n_particles=100, step_size=0.01, jump_scale=0.1, n_draws=2_000, thin=100,
-        n_warmup=100,
-    )  # fmt: skip
+        paper(), step_size=0.03, jump_scale=1.0, n_draws=1_500, thin=100, n_warmup=100
+    )
     found, found_mean = sampled(problem, settings)
     assert np.abs(found - probability).max() < 0.08
     assert np.abs(found_mean - mean).max() < 0.15

@@ -23,7 +23,7 @@ from slabfield.sampler.run import Chain, start_chain
 from slabfield.sampler.settings import bayes_exact
 from slabfield.sampler.warmup import Problem, random_state
 
-N_NODES, N_ROWS, N_WORLDS = 5, 60, 3000
+N_NODES, N_ROWS, N_WORLDS = 5, 60, 5000
 MODEL = BinaryPairwise(N_NODES)
 INCLUSION = np.array([np.nan] * 7 + [0.2, 0.8, np.nan])
 SOME = np.arange(MODEL.n_interactions) < 5
