@@ -96,6 +96,16 @@ def bias_means(cliques, states, weights, mean):
     mean /= total
 
 
+@inner
+def means_in_use(cliques, states, weights, members, bias_mean, coupling_mean):
+    """Weighted means of all bias features and of the features of the interactions listed."""
+    bias_means(cliques, states, weights, bias_mean)
+    for alpha in members:
+        start, stop = cliques.group_start[alpha], cliques.group_start[alpha + 1]
+        covariance = np.empty((stop - start, stop - start))
+        weighted_moments(cliques, alpha, states, weights, coupling_mean[start:stop], covariance)
+
+
 def all_states(n_states: np.ndarray) -> np.ndarray:
     """All joint states as columns, (D, product of n_states)."""
     grid = np.indices(tuple(int(k) for k in n_states))

@@ -10,9 +10,9 @@ import numpy as np
 from slabfield._jit import inner
 from slabfield.kernels.cliques import (
     all_states,
-    bias_means,
     column_potential,
     dot_features,
+    means_in_use,
     table_row,
     weighted_moments,
 )
@@ -164,14 +164,10 @@ def advance_states(engine, state, rng):
 @interface.gradient_means.register(StateTable)
 def gradient_means_states(engine, state, bias_mean, coupling_mean):
     """Weighted sums over all states."""
-    cliques = engine.cliques
-    bias_means(cliques, engine.states, engine.weights, bias_mean)
-    for k in range(state.n_members[0]):
-        alpha = state.members[k]
-        start, stop = cliques.group_start[alpha], cliques.group_start[alpha + 1]
-        covariance = np.empty((stop - start, stop - start))
-        mean = coupling_mean[start:stop]
-        weighted_moments(cliques, alpha, engine.states, engine.weights, mean, covariance)
+    means_in_use(
+        engine.cliques, engine.states, engine.weights, state.members[: state.n_members[0]],
+        bias_mean, coupling_mean,
+    )  # fmt: skip
 
 
 @inner

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slabfield._jit import inner
-from slabfield.kernels.cliques import bias_means, resample_node, weighted_moments
+from slabfield.kernels.cliques import means_in_use, resample_node, weighted_moments
 from slabfield.kernels.counts import count_pair, n_words, pack
 from slabfield.kernels.gibbs import fill_neighbours, new_lanes, sweep
 from slabfield.likelihood import engine as interface
@@ -171,14 +171,10 @@ def advance_cliques(engine, state, rng):
 @interface.gradient_means.register(CliqueParticles)
 def gradient_means_cliques(engine, state, bias_mean, coupling_mean):
     """Averages over the particles."""
-    cliques = engine.cliques
-    bias_means(cliques, engine.states, engine.weights, bias_mean)
-    for k in range(state.n_members[0]):
-        alpha = state.members[k]
-        start, stop = cliques.group_start[alpha], cliques.group_start[alpha + 1]
-        covariance = np.empty((stop - start, stop - start))
-        mean = coupling_mean[start:stop]
-        weighted_moments(cliques, alpha, engine.states, engine.weights, mean, covariance)
+    means_in_use(
+        engine.cliques, engine.states, engine.weights, state.members[: state.n_members[0]],
+        bias_mean, coupling_mean,
+    )  # fmt: skip
 
 
 @inner
