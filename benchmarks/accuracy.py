@@ -1,22 +1,25 @@
 """How far every sampler is from the exact posterior, on block data: writes docs/accuracy.md.
 
-Run by ``make accuracy``. Each piece (a data set, a prior, a sampler) is one task, kept on disk when
-it is done, so that an interrupted run goes on where it stopped; pieces made by other sources of the
-package are not used. The reference is the collapsed Gibbs sampler on an exact engine, run twice.
+Run by ``make accuracy``. Each chain is one task, kept on disk when it is done, so that an
+interrupted run goes on where it stopped; it is used again only where a short chain of the same
+settings gives the draws, bit for bit, that it gave then. The reference is the collapsed Gibbs
+sampler on an exact engine, run twice.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import time
+from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from joblib import Memory, Parallel, delayed
 
-from slabfield._jit import source_fingerprint
 from slabfield.datasets import make_block
 from slabfield.models.binary import BinaryPairwise
 from slabfield.priors import Prior
@@ -31,6 +34,8 @@ P0_EXACT_ONLY = (1e-4, 0.01)
 # sweeps of each reference run: more where the structure is more open, and mixing slower
 GOLD_DRAWS = {None: 40_000, 0.1: 30_000, 0.5: 30_000, 0.9: 10_000, 0.99: 5_000}
 GOLD_DRAWS |= dict.fromkeys(P0_EXACT_ONLY, 20000)
+# paper and Bayes Exact: as many as the estimator runs; the reference: run against run
+N_CHAINS = {"collapsed": 2, "Bayes Exact": 4, "paper": 4}
 LIKELY = 0.3
 LIMITS = {"collapsed": 0.01, "Bayes Exact": 0.02, "paper": 0.05}
 MOMENT_LIMIT = 0.15
@@ -43,58 +48,79 @@ def make_problem(seed: int, p0: float | None, n_rows: int = N_ROWS) -> Problem:
     return Problem(model, data.rows, model.sums(data.rows), prior)
 
 
-def summarise(
-    seed: int, p0: float | None, name: str, settings: Settings, run: int, sources: str
-) -> dict:
-    """Run one chain; return inclusion probability, mean and sd given presence of every edge.
+def signature(settings: Settings, p0: float | None) -> str:
+    """Name of what a sampler is: a hash of the draws of a short chain.
 
-    ``sources`` only names what the piece was made by.
+    Sources that give these draws bit for bit give the long chains too, whatever else has changed.
     """
-    del sources
+    short = replace(settings, n_draws=5, n_warmup=2, thin=min(settings.thin, 200))
+    record = run_chain(make_problem(0, p0), short, seed=0, chain_index=0, report=_silent).record
+    return hashlib.sha256(record.coupling.tobytes() + record.bias.tobytes()).hexdigest()[:16]
+
+
+def _silent(n_done: int) -> None:
+    del n_done
+
+
+def summarise(seed: int, p0: float | None, settings: Settings, chain: int, sampler: str) -> dict:
+    """Run one chain; return sums over its draws for every edge. ``sampler`` is its signature."""
+    del sampler
     clock = time.process_time()
-    result = run_chain(make_problem(seed, p0), settings, seed=100 + run, chain_index=0,
-                       report=lambda _: None)  # fmt: skip
-    present = result.record.present
-    count = present.sum(axis=0)
-    total = result.record.coupling.sum(axis=0)
-    square = (result.record.coupling**2).sum(axis=0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean = total / count
-        sd = np.sqrt(np.maximum(square / count - mean**2, 0))
-    print(f"  data set {seed}, p0 {p0}, {name} ({run}): {time.process_time() - clock:.0f} CPU s",
-          flush=True)  # fmt: skip
+    result = run_chain(make_problem(seed, p0), settings, seed=100, chain_index=chain,
+                       report=_silent)  # fmt: skip
+    cpu = time.process_time() - clock
+    print(f"  data set {seed}, p0 {p0}, {settings.scheme} ({chain}): {cpu:.0f} CPU s", flush=True)
+    record = result.record
     return {
-        "seed": seed, "p0": p0, "sampler": name, "run": run, "probability": present.mean(axis=0),
-        "mean": mean, "sd": sd, "cpu": time.process_time() - clock,
-    }  # fmt: skip
+        "n_draws": settings.n_draws,
+        "count": record.present.sum(axis=0).astype(float),
+        "total": record.coupling.sum(axis=0),
+        "square": (record.coupling**2).sum(axis=0),
+        "cpu": cpu,
+    }
 
 
 def rms(values: np.ndarray) -> float:
     return float(np.sqrt(np.mean(np.square(values)))) if values.size else float("nan")
 
 
-def compare(pieces: list[dict], seed: int, p0: float | None) -> list[dict]:
-    """Errors of every sampler on one data set and prior, against the two reference runs pooled."""
-    here = [p for p in pieces if p["seed"] == seed and p["p0"] == p0]
-    first, second = (p for p in here if p["sampler"] == "collapsed")
-    probability = (first["probability"] + second["probability"]) / 2
-    mean, sd = (first["mean"] + second["mean"]) / 2, (first["sd"] + second["sd"]) / 2
-    likely = probability > LIKELY
+def pool(pieces: list[dict]) -> dict:
+    """Inclusion probability, mean and sd given presence, over the draws of all given chains."""
+    count, total, square = (sum(p[name] for p in pieces) for name in ("count", "total", "square"))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = total / count
+        sd = np.sqrt(np.maximum(square / count - mean**2, 0))
+    return {
+        "probability": count / sum(p["n_draws"] for p in pieces),
+        "mean": mean,
+        "sd": sd,
+        "cpu": sum(p["cpu"] for p in pieces),
+    }
+
+
+def compare(pieces: dict[str, list[dict]], seed: int, p0: float | None) -> list[dict]:
+    """Errors of every sampler on one data set and prior, against the two reference runs pooled.
+
+    ``one chain`` is the root mean square of what each chain by itself would have been off.
+    """
+    reference = pool(pieces["collapsed"])
+    likely, sd = reference["probability"] > LIKELY, reference["sd"]
     rows = []
-    for piece in here:
-        if piece is second:
-            continue
-        other = second if piece is first else None
-        target = other or {"probability": probability, "mean": mean, "sd": sd}
-        gap = piece["probability"] - target["probability"]
+    for sampler, chains in pieces.items():
+        found, target, name = pool(chains), reference, sampler
+        if sampler == "collapsed":
+            found, target = pool(chains[:1]), pool(chains[1:])
+            name = "collapsed, run against run"
+        gap = found["probability"] - target["probability"]
+        alone = [pool([chain])["probability"] - target["probability"] for chain in chains]
         rows.append({
-            "data set": seed, "p0": "learnt" if p0 is None else f"{p0:g}",
-            "sampler": "collapsed, run against run" if piece is first else piece["sampler"],
+            "data set": seed, "p0": "learnt" if p0 is None else f"{p0:g}", "sampler": name,
             "rms": rms(gap), "max": float(np.abs(gap).max()), "bias": float(gap.mean()),
+            "one chain": np.nan if sampler == "collapsed" else rms(np.array(alone)),
             "edges > .3": int(likely.sum()),
-            "mean, in sd": rms(((piece["mean"] - target["mean"]) / sd)[likely]),
-            "sd, in sd": rms(((piece["sd"] - target["sd"]) / sd)[likely]),
-            "CPU s": piece["cpu"],
+            "mean, in sd": rms(((found["mean"] - target["mean"]) / sd)[likely]),
+            "sd, in sd": rms(((found["sd"] - target["sd"]) / sd)[likely]),
+            "CPU s": found["cpu"],
         })  # fmt: skip
     return rows
 
@@ -120,8 +146,8 @@ def verdicts(table: pd.DataFrame) -> list[str]:
 def to_markdown(table: pd.DataFrame) -> str:
     head = list(table.columns)
     formats = {
-        "rms": "{:.4f}", "max": "{:.3f}", "bias": "{:+.4f}", "mean, in sd": "{:.3f}",
-        "sd, in sd": "{:.3f}", "CPU s": "{:.0f}",
+        "rms": "{:.4f}", "one chain": "{:.4f}", "max": "{:.3f}", "bias": "{:+.4f}",
+        "mean, in sd": "{:.3f}", "sd, in sd": "{:.3f}", "CPU s": "{:.0f}",
     }  # fmt: skip
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for _, row in table.iterrows():
@@ -130,7 +156,19 @@ def to_markdown(table: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
-def tasks(scale: float) -> list[tuple]:
+class Task(NamedTuple):
+    """One chain to run."""
+
+    sampler: str
+    seed: int
+    p0: float | None
+    chain: int
+    settings: Settings
+
+
+def tasks(scale: float) -> list[Task]:
+    """All chains of all samplers, the longest first, so that the last do not wait for one."""
+
     def shorter(settings: Settings) -> Settings:
         return replace(
             settings,
@@ -138,16 +176,19 @@ def tasks(scale: float) -> list[tuple]:
             n_warmup=max(20, int(settings.n_warmup * min(1.0, scale * 4))),
         )
 
-    jobs: list[tuple] = []
+    found = []
     for seed in SEEDS:
         for p0 in P0_ALL + P0_EXACT_ONLY:
             gold = replace(gold_standard(), n_draws=GOLD_DRAWS[p0], n_warmup=1_000)
-            jobs += [(seed, p0, "collapsed", shorter(gold), run) for run in (0, 1)]
-            exact = replace(bayes_exact(N_ROWS), thin=50 if p0 in P0_EXACT_ONLY else 10)
-            jobs.append((seed, p0, "Bayes Exact", shorter(exact), 2))
-        jobs += [(seed, p0, "paper", shorter(paper()), 3) for p0 in P0_ALL]
-    # the longest first, so that the last do not wait for one
-    return sorted(jobs, key=lambda job: -job[3].thin)
+            samplers = {"collapsed": gold, "Bayes Exact": bayes_exact(N_ROWS)}
+            if p0 in P0_ALL:
+                samplers["paper"] = paper()
+            found += [
+                Task(sampler, seed, p0, chain, shorter(settings))
+                for sampler, settings in samplers.items()
+                for chain in range(N_CHAINS[sampler])
+            ]
+    return sorted(found, key=lambda task: (-task.settings.thin, task.chain))
 
 
 def main() -> None:
@@ -156,15 +197,23 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--cache", type=Path, default=Path(".cache/accuracy"))
     parser.add_argument("--out", type=Path, default=Path("docs/accuracy.md"))
+    parser.add_argument("--only", help="run the chains of this sampler, and write nothing")
     options = parser.parse_args()
     kept = Memory(options.cache, verbose=0).cache(summarise)
-    sources = source_fingerprint()
-    pieces = Parallel(n_jobs=options.jobs)(
-        delayed(kept)(*task, sources) for task in tasks(options.scale)
+    todo = [t for t in tasks(options.scale) if options.only in (None, t.sampler)]
+    names = {key: signature(*key) for key in {(t.settings, t.p0) for t in todo}}
+    results = Parallel(n_jobs=options.jobs)(
+        delayed(kept)(t.seed, t.p0, t.settings, t.chain, names[t.settings, t.p0]) for t in todo
     )
+    if options.only:
+        return
+    pieces: dict = defaultdict(lambda: defaultdict(list))
+    for task, result in zip(todo, results, strict=True):
+        pieces[task.seed, task.p0][task.sampler].append(result)
     rows = [
-        row for p0 in P0_ALL + P0_EXACT_ONLY for seed in SEEDS for row in compare(pieces, seed, p0)
-    ]
+        row for p0 in P0_ALL + P0_EXACT_ONLY for seed in SEEDS
+        for row in compare(pieces[seed, p0], seed, p0)
+    ]  # fmt: skip
     table = pd.DataFrame(rows)
     table.to_csv(options.out.with_suffix(".csv"), index=False)
     text = f"""# Accuracy: every sampler against the exact posterior
@@ -173,9 +222,10 @@ Made by `make accuracy` (`benchmarks/accuracy.py`), share of the full run length
 Data: `datasets.make_block({N_ROWS}, random_state=seed)`, 12 nodes, 66 candidate edges, seeds
 {", ".join(map(str, SEEDS))}. The reference is the collapsed Gibbs sampler on an exact engine,
 checked against nothing but enumeration: two runs of 5,000 to 40,000 sweeps from different random
-starts, pooled. *Bayes Exact* is `preset="paper"` with `likelihood="exact"`: 100,000 iterations,
-500,000 where p0 is below 0.1. *paper* is `preset="paper"` with `likelihood="particles"`: one chain
-of 10 million iterations after a warm-up of 1 million.
+starts, pooled. *Bayes Exact* is `preset="paper"` with `likelihood="exact"`, *paper* the same with
+`likelihood="particles"`: 10 million iterations a chain after a warm-up of 1 million. Both run the
+four chains that the estimator runs by default, pooled; *one chain* is what one of them by itself is
+off (rms over edges and chains).
 
 rms, max and bias: differences in inclusion probability over the 66 edges. The last columns: rms
 differences of the posterior mean and standard deviation given presence, in units of the posterior
