@@ -16,12 +16,13 @@ T0, T1, T2, T3, T4, T5, T6, T7, T8, T9, T10, T11, T12, T13 = (float(t) for t in 
 
 
 @fast
-def exponentiate(values, shift, bits):
+def exponentiate(values, shift, powers, bits):
     """Replace ``values`` by exp(values - shift), to about 1e-14 relative; shift is their maximum.
 
-    Works in vector instructions: exp(x) = 2^k exp(r) with |r| below 0.35, the power of two added to
-    the exponent's bits. ``bits`` is the same memory seen as 64-bit integers. What would be below
-    e^-700 becomes e^-700.
+    Works in vector instructions: exp(x) = 2^k exp(r) with |r| below 0.35. ``powers`` is room for
+    the powers of two and ``bits`` the same room seen as 64-bit integers; were it the memory of the
+    values themselves, the loop could not be turned into vectors. What would be below e^-700 becomes
+    e^-700.
     """
     for s in range(values.size):
         x = values[s] - shift
@@ -31,7 +32,9 @@ def exponentiate(values, shift, bits):
         p = T7 + r * (T8 + r * (T9 + r * (T10 + r * (T11 + r * (T12 + r * T13)))))
         p = T0 + r * (T1 + r * (T2 + r * (T3 + r * (T4 + r * (T5 + r * (T6 + r * p))))))
         values[s] = p
-        bits[s] += np.int64(np.int32(k)) << 52
+        bits[s] = (np.int64(np.int32(k)) + 1023) << 52
+    for s in range(values.size):
+        values[s] *= powers[s]
 
 
 @fast
@@ -82,7 +85,7 @@ def fill_table(weights, scratch, bias, matrix):
             add_shifted(scratch[half : 2 * half], scratch[:half], matrix[i, j])
         add_two(weights[size : 2 * size], weights[:size], scratch[:size])
     shift = largest_of(weights)
-    exponentiate(weights, shift, weights.view(np.int64))
+    exponentiate(weights, shift, scratch, scratch.view(np.int64))
     return shift
 
 

@@ -37,3 +37,13 @@ def set_group(engine, state, alpha, target):
 @generic
 def log_partition(engine):
     """Log partition function at the engine's parameters."""
+
+
+@generic
+def open_block(engine, state, nodes, mass):
+    """Fill ``mass`` with the weights of the states of a block of nodes, all others summed out."""
+
+
+@generic
+def leave_block(engine, state, nodes, mass, rng):
+    """Take note that parameters within a block have changed (particles: draw its nodes anew)."""

@@ -1,4 +1,4 @@
-r"""Collapsed Gibbs updates of a binary pairwise field on an exact engine: the gold standard.
+r"""Collapsed updates of the edges and biases within a block of nodes of a binary pairwise field.
 
 For one coupling the likelihood depends on the rest of the field only through the probabilities of
 the four states of its two nodes. The odds of presence with the coupling integrated out are then a
@@ -7,159 +7,463 @@ one-dimensional integral, and the coupling given presence an exact draw (equatio
 Couplings are *centred*: when :math:`\theta_{ij}` moves by a, the biases of its ends move by
 :math:`-a u` and :math:`-a v`, with u and v the means in the data of the *other* end. The change of
 variables has Jacobian one; what it gains is that couplings and biases hardly depend on each other.
+
+Where probabilities are means over particles, their noise is known from how much the lanes of the
+block differ. It is not added to the randomness of a draw but takes the place of part of it
+(equation 19): the total is what an exact update would have.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from slabfield._jit import inner
-from slabfield.kernels.slab import draw_conditional, find_mode, log_integral
-from slabfield.kernels.table import quadrant_sums, scale_where, total_of
-from slabfield.likelihood.engine import advance
-from slabfield.moves.hyper import log_odds
+from slabfield.kernels.cube import edge_number, halves, quadrants, tilt, tilt_node
+from slabfield.kernels.slab import draw_around, survey
+from slabfield.likelihood.engine import leave_block, open_block
 from slabfield.moves.state import insert, remove
 
-# A change beyond this fills the table anew: scaled by it again and again, weights would overflow
-LARGE = 20.0
+# Variance of the logistic distribution, whose noise decides between present and absent; and the
+# most of it that noise of the particles may take the place of
+LOGISTIC_VARIANCE = math.pi**2 / 3
+MOST_NOISE = 2.0
+# Log odds of at most this size count as open
+OPEN = 4.0
+# The share of the variance of a draw that noise may take the place of
+MOST_SHARE = 0.9
 
 
-@inner
-def pair_without(engine, sums, state, alpha):
-    """Probabilities of the four states of an edge's ends with its coupling out, and its centres."""
-    i, j = engine.first[alpha], engine.second[alpha]
-    none, one, other, both = quadrant_sums(engine.weights, i, j, engine.block)
-    a = state.coupling[alpha]
-    u, v = sums.bias[j] / sums.n_rows, sums.bias[i] / sums.n_rows
-    w1, w2 = one * math.exp(a * u), other * math.exp(a * v)
-    w3 = both * math.exp(-a * (1 - u - v))
-    total = none + w1 + w2 + w3
-    return none / total, w1 / total, w2 / total, w3 / total, u, v
+class Block(NamedTuple):
+    """A block of nodes, the table of its states, and what is looked at within it.
 
-
-@inner
-def linear_part(engine, sums, prior, state, alpha, pair):
-    """Slope and precision of the conditional of a centred coupling: data, slab, bias priors."""
-    i, j = engine.first[alpha], engine.second[alpha]
-    u, v = pair[4], pair[5]
-    a = state.coupling[alpha]
-    slope = sums.coupling[alpha] - u * sums.bias[i] - v * sums.bias[j]
-    slope += prior.bias_precision * ((state.bias[i] + a * u) * u + (state.bias[j] + a * v) * v)
-    return slope, state.hyper[1] ** -2 + prior.bias_precision * (u * u + v * v)
-
-
-@inner
-def place(engine, state, alpha, pair, present, value, rng):
-    """Give an edge its presence and coupling, its ends their biases, and the table its weights."""
-    i, j = engine.first[alpha], engine.second[alpha]
-    u, v = pair[4], pair[5]
-    change = value - state.coupling[alpha]
-    state.bias[i] -= u * change
-    state.bias[j] -= v * change
-    state.coupling[alpha] = value
-    if present and not state.present[alpha]:
-        insert(state, alpha)
-    elif state.present[alpha] and not present:
-        remove(state, alpha)
-    if abs(change) > LARGE:
-        advance(engine, state, rng)
-    elif change != 0.0:
-        scale_where(engine.weights, i, i, math.exp(-u * change))
-        scale_where(engine.weights, j, j, math.exp(-v * change))
-        scale_where(engine.weights, i, j, math.exp(change))
-        engine.total[0] = total_of(engine.weights)
-
-
-@inner
-def log_evidence(sums, prior, state, alpha, slope, precision, pair, mode):
-    """Log odds of presence with the coupling integrated out."""
-    evidence = log_integral(slope, sums.n_rows, precision, pair, mode)
-    evidence += -math.log(state.hyper[1]) - 0.5 * math.log(2 * math.pi)
-    return evidence + log_odds(state, prior, alpha)
-
-
-@inner
-def collapsed_update(engine, sums, prior, state, alpha, rng):
-    """Draw presence and then the coupling of one edge from their joint conditional."""
-    pair = pair_without(engine, sums, state, alpha)
-    slope, precision = linear_part(engine, sums, prior, state, alpha, pair)
-    mode = find_mode(slope, sums.n_rows, precision, pair)
-    present, value = prior.inclusion[alpha] == 1.0, 0.0
-    if not present:
-        evidence = log_evidence(sums, prior, state, alpha, slope, precision, pair, mode)
-        present = rng.random() * (1.0 + math.exp(-evidence)) < 1.0
-    if present:
-        value = draw_conditional(slope, sums.n_rows, precision, pair, mode, rng)
-    place(engine, state, alpha, pair, present, value, rng)
-
-
-@inner
-def swap_update(engine, sums, prior, state, rng):
-    """Let one present and one absent edge, drawn at random, settle which of them is present.
-
-    Given that exactly one of the two is, which one it is has odds of the ratio of their evidence,
-    each judged with the other out. The numbers of present and absent ones stay as they were, so
-    drawing the two does not favour either direction. Edges forced or forbidden stay out of it; a
-    draw that hits one of them is spent.
+    ``edges`` lists the edges of the block: their number, and the places of their ends in ``nodes``.
+    ``data_mean`` holds the means of all nodes in the data, and ``counts`` how many edges that share
+    p0 are present, and how many there are.
     """
-    n_present, n_all = state.n_members[0], state.present.size
-    if n_present == 0 or n_present == n_all:
-        return
-    leaving = state.members[int(rng.random() * n_present)]
-    entering = int(rng.random() * n_all)
-    inclusion = prior.inclusion
-    if state.present[entering] or inclusion[leaving] == 1.0 or inclusion[entering] == 0.0:
-        return
-    pair = pair_without(engine, sums, state, leaving)
-    slope, precision = linear_part(engine, sums, prior, state, leaving, pair)
-    mode = find_mode(slope, sums.n_rows, precision, pair)
-    stay = log_evidence(sums, prior, state, leaving, slope, precision, pair, mode)
-    place(engine, state, leaving, pair, False, 0.0, rng)
-    pair2 = pair_without(engine, sums, state, entering)
-    slope2, precision2 = linear_part(engine, sums, prior, state, entering, pair2)
-    mode2 = find_mode(slope2, sums.n_rows, precision2, pair2)
-    go = log_evidence(sums, prior, state, entering, slope2, precision2, pair2, mode2)
-    chosen = leaving
-    if rng.random() * (1.0 + math.exp(stay - go)) < 1.0:
-        chosen, slope, precision, pair, mode = entering, slope2, precision2, pair2, mode2
-    value = draw_conditional(slope, sums.n_rows, precision, pair, mode, rng)
-    place(engine, state, chosen, pair, True, value, rng)
+
+    nodes: NDArray[np.int64]
+    order: NDArray[np.int64]
+    mass: NDArray[np.float64]
+    sums: NDArray[np.float64]
+    residual: NDArray[np.float64]
+    edges: NDArray[np.int64]
+    data_mean: NDArray[np.float64]
+    counts: NDArray[np.int64]
 
 
-@inner
-def bias_update(engine, sums, prior, state, i, rng):
-    """Draw a bias from its conditional."""
-    if i > 0:
-        s00, s10, s01, s11 = quadrant_sums(engine.weights, 0, i, engine.block)
-        none, one = s00 + s10, s01 + s11
-    else:
-        s00, s10, s01, s11 = quadrant_sums(engine.weights, 0, 1, engine.block)
-        none, one = s00 + s01, s10 + s11
-    one *= math.exp(-state.bias[i])
-    pair = (none / (none + one), 0.0, 0.0, one / (none + one), 0.0, 0.0)
-    slope, precision = sums.bias[i], prior.bias_precision
-    mode = find_mode(slope, sums.n_rows, precision, pair)
-    value = draw_conditional(slope, sums.n_rows, precision, pair, mode, rng)
-    change = value - state.bias[i]
-    state.bias[i] = value
-    if abs(change) > LARGE:
-        advance(engine, state, rng)
-    else:
-        scale_where(engine.weights, i, i, math.exp(change))
-        engine.total[0] = total_of(engine.weights)
+def new_block(data_mean: NDArray[np.float64], k: int, lanes: int) -> Block:
+    """Return room for blocks of up to k nodes."""
+    return Block(
+        np.zeros(k, np.int64),
+        np.arange(data_mean.size),
+        np.zeros((1 << k, lanes)),
+        np.zeros((4, lanes)),
+        np.zeros((2, lanes)),
+        np.zeros((k * (k - 1) // 2, 3), np.int64),
+        data_mean,
+        np.zeros(2, np.int64),
+    )
 
 
-@inner
-def collapsed_sweep(engine, sums, prior, state, rng):
-    """Update every edge and every bias once, with as many swaps as edges.
+class Tally(NamedTuple):
+    """Sums of the conditional probabilities that edges are present, and numbers of visits.
 
-    The table is filled anew first, so that rounding does not build up over sweeps.
+    ``noise`` sums the noise variance of log odds near zero, and counts them.
     """
-    advance(engine, state, rng)
-    for alpha in range(state.present.size):
-        if prior.inclusion[alpha] != 0.0:
-            collapsed_update(engine, sums, prior, state, alpha, rng)
-    for _ in range(state.present.size):
-        swap_update(engine, sums, prior, state, rng)
-    for i in range(state.bias.size):
-        bias_update(engine, sums, prior, state, i, rng)
+
+    chance: NDArray[np.float64]
+    visits: NDArray[np.int64]
+    noise: NDArray[np.float64]
+
+
+def new_tally(n_edges: int) -> Tally:
+    """Return empty sums."""
+    return Tally(np.zeros(n_edges), np.zeros(n_edges, np.int64), np.zeros(2))
+
+
+class Plan(NamedTuple):
+    """What a sweep does: the blocks that it always updates, and how many more drawn at random.
+
+    With no blocks, a sweep goes over all pairs of nodes.
+    """
+
+    blocks: NDArray[np.int64]
+    n_random: int
+
+
+# Named tuples are not handed on inside loops: each time, references to their arrays are counted.
+# What is handed on instead: ``mass``, ``lanes`` and ``edges`` of the block; an edge's ``facts``
+# (number, places of its ends, their nodes, means of the data there); and ``scale``, the number of
+# rows, the precision of the slab with the log of its constant, and the precision of the biases.
+
+
+@inner
+def facts_of(edges, nodes, data_mean, edge):
+    """Number of an edge, places of its ends in the block, their nodes, and its centres."""
+    low, high = edges[edge, 1], edges[edge, 2]
+    i, j = nodes[low], nodes[high]
+    return edges[edge, 0], low, high, i, j, data_mean[j], data_mean[i]
+
+
+@inner
+def pair_without(mass, k, lanes, facts, a):
+    """Probabilities of the four states of an edge's ends with its coupling a out, and centres."""
+    _, low, high, _, _, u, v = facts
+    quadrants(mass, k, low, high, lanes)
+    w0, w1, w2, w3 = 0.0, 0.0, 0.0, 0.0
+    for t in range(lanes.shape[1]):
+        w0 += lanes[0, t]
+        w1 += lanes[1, t]
+        w2 += lanes[2, t]
+        w3 += lanes[3, t]
+    if a != 0.0:
+        by1, by2, by3 = math.exp(a * u), math.exp(a * v), math.exp(-a * (1 - u - v))
+        w1, w2, w3 = w1 * by1, w2 * by2, w3 * by3
+        if lanes.shape[1] > 1:
+            for t in range(lanes.shape[1]):
+                lanes[1, t] *= by1
+                lanes[2, t] *= by2
+                lanes[3, t] *= by3
+    total = w0 + w1 + w2 + w3
+    return w0 / total, w1 / total, w2 / total, w3 / total, u, v
+
+
+@inner
+def noise_at(lanes, n_rows, pair, mode, residual):
+    """Noise of what an edge is judged by: of the log evidence and of the slope at the mode.
+
+    Each lane adds to the sums over all lanes what it adds by itself, independently of the others:
+    the variance of the sum is read off their differences. ``residual`` keeps what each lane adds to
+    the error of the log evidence. The sums in ``lanes`` are changed to those at the mode.
+    """
+    n_lanes = lanes.shape[1]
+    u, v = pair[4], pair[5]
+    last = 1 - u - v
+    by1, by2, by3 = math.exp(-u * mode), math.exp(-v * mode), math.exp(last * mode)
+    before, after, feature = 0.0, 0.0, 0.0
+    for t in range(n_lanes):
+        before += lanes[0, t] + lanes[1, t] + lanes[2, t] + lanes[3, t]
+        w1, w2, w3 = by1 * lanes[1, t], by2 * lanes[2, t], by3 * lanes[3, t]
+        after += lanes[0, t] + w1 + w2 + w3
+        feature += -u * w1 - v * w2 + last * w3
+    mean = feature / after
+    evidence, slope = 0.0, 0.0
+    for t in range(n_lanes):
+        at_zero = lanes[0, t] + lanes[1, t] + lanes[2, t] + lanes[3, t]
+        w1, w2, w3 = by1 * lanes[1, t], by2 * lanes[2, t], by3 * lanes[3, t]
+        at_mode = lanes[0, t] + w1 + w2 + w3
+        residual[t] = n_rows * (at_mode / after - at_zero / before)
+        evidence += residual[t] ** 2
+        slope += ((-u * w1 - v * w2 + last * w3) - mean * at_mode) ** 2
+    share = n_lanes / (n_lanes - 1.0)
+    return share * evidence, share * (n_rows / after) ** 2 * slope
+
+
+@inner
+def judge(mass, k, lanes, residual, facts, data_sum, bias_sum, coupling, bias, scale):
+    """What an edge's update needs: log evidence with its noise, and what a draw needs.
+
+    The linear part of the conditional of a centred coupling has data, slab and bias priors in it.
+    """
+    alpha, _, _, i, j, u, v = facts
+    n_rows, slab_precision, log_slab, bias_precision = scale
+    a = coupling[alpha]
+    pair = pair_without(mass, k, lanes, facts, a)
+    slope = data_sum[alpha] - u * bias_sum[i] - v * bias_sum[j]
+    slope += bias_precision * ((bias[i] + a * u) * u + (bias[j] + a * v) * v)
+    precision = slab_precision + bias_precision * (u * u + v * v)
+    mode, spread, evidence, around, left, right = survey(slope, n_rows, precision, pair)
+    noise, shift = 0.0, 0.0
+    if residual.size > 1:
+        noise, shift = noise_at(lanes, n_rows, pair, mode, residual)
+        shift = min(shift * spread * spread, MOST_SHARE)
+        evidence -= 0.5 * shift
+    return evidence + log_slab, noise, (mode, precision, shift, around, left, right)
+
+
+@inner
+def steeper(noise):
+    """Factor of log odds whose noise is known, so that they decide as exact ones do on average."""
+    return math.sqrt(LOGISTIC_VARIANCE / (LOGISTIC_VARIANCE - min(noise, MOST_NOISE)))
+
+
+@inner
+def draw_value(n_rows, needs, rng):
+    """Draw a parameter given presence, less spread by what its mode is already off."""
+    mode, precision, shift, around, left, right = needs
+    return mode + math.sqrt(1.0 - shift) * draw_around(n_rows, precision, around, left, right, rng)
+
+
+@inner
+def give(mass, k, facts, coupling, bias, value):
+    """Give an edge its coupling, its ends their biases, the block its masses; tell of a change."""
+    alpha, low, high, i, j, u, v = facts
+    change = value - coupling[alpha]
+    if change == 0.0:
+        return False
+    bias[i] -= u * change
+    bias[j] -= v * change
+    coupling[alpha] = value
+    tilt(
+        mass, k, low, high, math.exp(-u * change), math.exp(-v * change),
+        math.exp((1 - u - v) * change),
+    )  # fmt: skip
+    return True
+
+
+@inner
+def log_odds_of(inclusion, counts, alpha, others, prior_a, prior_b):
+    """Prior log odds that an edge is present; where p0 is learnt it is integrated out.
+
+    Given the presence of all other edges, the odds are those of the Beta-binomial distribution
+    (equation 20); ``others`` is how many of those that share p0 are present.
+    """
+    if math.isnan(inclusion[alpha]):
+        return math.log((prior_a + others) / (prior_b + counts[1] - 1 - others))
+    return math.log(inclusion[alpha] / (1.0 - inclusion[alpha]))
+
+
+@inner
+def update_edges(sums, prior, state, block, k, n_edges, tally, rng):
+    """Draw presence and coupling of the listed edges, one after the other, from their conditionals.
+
+    With the coupling integrated out, presence has a probability of its own; the coupling given
+    presence is then an exact draw.
+    """
+    mass, lanes, residual, nodes, edges = (
+        block.mass, block.sums, block.residual[0], block.nodes, block.edges,
+    )  # fmt: skip
+    coupling, bias, present, inclusion = state.coupling, state.bias, state.present, prior.inclusion
+    data_sum, bias_sum, data_mean = sums.coupling, sums.bias, block.data_mean
+    chances, visits, counts = tally.chance, tally.visits, block.counts
+    prior_a, prior_b = prior.beta_a, prior.beta_b
+    scale = scale_of(sums.n_rows, state.hyper[1], prior.bias_precision)
+    noise_seen, changed = tally.noise, False
+    for edge in range(n_edges):
+        facts = facts_of(edges, nodes, data_mean, edge)
+        alpha = facts[0]
+        if inclusion[alpha] == 0.0:
+            continue
+        evidence, noise, needs = judge(
+            mass, k, lanes, residual, facts, data_sum, bias_sum, coupling, bias, scale
+        )
+        stays, value = inclusion[alpha] == 1.0, 0.0
+        if not stays:
+            others = counts[0] - present[alpha]
+            odds = log_odds_of(inclusion, counts, alpha, others, prior_a, prior_b)
+            odds = (evidence + odds) * steeper(noise)
+            if abs(odds) < OPEN:
+                noise_seen[0] += noise
+                noise_seen[1] += 1.0
+            chance = 1.0 / (1.0 + math.exp(-odds))
+            chances[alpha] += chance
+            visits[alpha] += 1
+            stays = rng.random() < chance
+        if stays:
+            value = draw_value(scale[0], needs, rng)
+        if stays != (present[alpha] != 0):
+            if stays:
+                insert(state, alpha)
+            else:
+                remove(state, alpha)
+            if math.isnan(inclusion[alpha]):
+                counts[0] += 1 if stays else -1
+        changed = give(mass, k, facts, coupling, bias, value) or changed
+    return changed
+
+
+@inner
+def scale_of(n_rows, sigma0, bias_precision):
+    """Numbers that every edge is judged by."""
+    precision = sigma0**-2
+    return n_rows, precision, 0.5 * math.log(precision / (2 * math.pi)), bias_precision
+
+
+@inner
+def swap_edges(sums, prior, state, block, k, n_edges, n_tries, rng):
+    """Draw two edges of a block; if just one is present, let them settle which of them it is.
+
+    Given that exactly one of the two is, which one it is has odds of the ratio of their evidence
+    and prior odds, each judged with the other out. Edges forced or forbidden stay out of it.
+    """
+    mass, lanes, residual, nodes, edges = (
+        block.mass, block.sums, block.residual, block.nodes, block.edges,
+    )  # fmt: skip
+    coupling, bias, present, inclusion = state.coupling, state.bias, state.present, prior.inclusion
+    data_sum, bias_sum, data_mean = sums.coupling, sums.bias, block.data_mean
+    counts, n_lanes = block.counts, lanes.shape[1]
+    prior_a, prior_b = prior.beta_a, prior.beta_b
+    scale = scale_of(sums.n_rows, state.hyper[1], prior.bias_precision)
+    changed = False
+    for _ in range(n_tries):
+        leaving, entering = int(rng.random() * n_edges), int(rng.random() * n_edges)
+        if present[edges[leaving, 0]] == present[edges[entering, 0]]:
+            continue
+        if present[edges[entering, 0]]:
+            leaving, entering = entering, leaving
+        old, new = edges[leaving, 0], edges[entering, 0]
+        if inclusion[old] == 1.0 or inclusion[new] == 0.0:
+            continue
+        facts = facts_of(edges, nodes, data_mean, leaving)
+        stay, _, needs = judge(
+            mass, k, lanes, residual[0], facts, data_sum, bias_sum, coupling, bias, scale
+        )
+        give(mass, k, facts, coupling, bias, 0.0)
+        facts2 = facts_of(edges, nodes, data_mean, entering)
+        go, _, needs2 = judge(
+            mass, k, lanes, residual[1], facts2, data_sum, bias_sum, coupling, bias, scale
+        )
+        noise = 0.0
+        if n_lanes > 1:
+            for t in range(n_lanes):
+                noise += (residual[0, t] - residual[1, t]) ** 2
+            noise *= n_lanes / (n_lanes - 1.0)
+        # with neither there, as many of those that share p0 are present as are without the old one
+        learnt_old, learnt_new = math.isnan(inclusion[old]), math.isnan(inclusion[new])
+        others = counts[0] - (1 if learnt_old else 0)
+        odds = go - stay + log_odds_of(inclusion, counts, new, others, prior_a, prior_b)
+        odds -= log_odds_of(inclusion, counts, old, others, prior_a, prior_b)
+        if rng.random() * (1.0 + math.exp(-odds * steeper(noise))) < 1.0:
+            facts, needs = facts2, needs2
+            remove(state, old)
+            insert(state, new)
+            counts[0] = others + (1 if learnt_new else 0)
+        give(mass, k, facts, coupling, bias, draw_value(scale[0], needs, rng))
+        changed = True
+    return changed
+
+
+@inner
+def update_biases(sums, prior, state, block, k, first, last, rng):
+    """Draw the biases of a block's nodes, first to last, from their conditionals."""
+    mass, lanes, nodes, bias = block.mass, block.sums, block.nodes, state.bias
+    n_rows, precision, bias_sum = sums.n_rows, prior.bias_precision, sums.bias
+    residual = block.residual[0]
+    for node in range(first, last):
+        i = nodes[node]
+        halves(mass, k, node, lanes)
+        factor = math.exp(-bias[i])
+        none, one = 0.0, 0.0
+        for t in range(lanes.shape[1]):
+            lanes[3, t] *= factor
+            none += lanes[0, t]
+            one += lanes[3, t]
+        pair = (none / (none + one), 0.0, 0.0, one / (none + one), 0.0, 0.0)
+        mode, spread, _, around, left, right = survey(bias_sum[i], n_rows, precision, pair)
+        shift = 0.0
+        if lanes.shape[1] > 1:
+            _, shift = noise_at(lanes, n_rows, pair, mode, residual)
+            shift = min(shift * spread * spread, MOST_SHARE)
+        value = draw_value(n_rows, (mode, precision, shift, around, left, right), rng)
+        tilt_node(mass, k, node, math.exp(value - bias[i]))
+        bias[i] = value
+
+
+@inner
+def list_edges(block, n_nodes, k, split, within_first, within_second):
+    """List the edges of a block to be updated: all across its two parts, and within the parts."""
+    n_edges = 0
+    for high in range(1, k):
+        for low in range(high):
+            across = low < split <= high
+            if across or (high < split and within_first) or (low >= split and within_second):
+                i, j = block.nodes[low], block.nodes[high]
+                block.edges[n_edges, 0] = edge_number(n_nodes, min(i, j), max(i, j))
+                block.edges[n_edges, 1] = low
+                block.edges[n_edges, 2] = high
+                n_edges += 1
+    return n_edges
+
+
+@inner
+def update_block(engine, sums, prior, state, block, k, n_edges, first, last, tally, rng):
+    """Update the listed edges of a block, and the biases of its nodes first to last, once each."""
+    open_block(engine, state, block.nodes[:k], block.mass)
+    changed = update_edges(sums, prior, state, block, k, n_edges, tally, rng)
+    changed = swap_edges(sums, prior, state, block, k, n_edges, n_edges // 2, rng) or changed
+    update_biases(sums, prior, state, block, k, first, last, rng)
+    if changed or last > first:
+        leave_block(engine, state, block.nodes[:k], block.mass, rng)
+
+
+@inner
+def count_learnt(inclusion, present, counts):
+    """Count the edges that share p0: those present, and all."""
+    counts[:] = 0
+    for alpha in range(inclusion.size):
+        if math.isnan(inclusion[alpha]):
+            counts[0] += present[alpha]
+            counts[1] += 1
+
+
+@inner
+def shuffle(order, n_first, rng):
+    """Bring a random choice of nodes, in random order, to the first places."""
+    for m in range(n_first):
+        other = m + int(rng.random() * (order.size - m))
+        order[m], order[other] = order[other], order[m]
+
+
+@inner
+def planned_sweep(engine, sums, prior, state, block, plan, tally, rng):
+    """Update the blocks of the plan, and blocks of nodes drawn at random.
+
+    Which blocks come does not depend on the state, so each update by itself leaves the posterior
+    as it is. Edges that are most likely absent are met in random blocks only.
+    """
+    n_nodes, k = state.bias.size, block.nodes.size
+    count_learnt(prior.inclusion, state.present, block.counts)
+    for m in range(plan.blocks.shape[0]):
+        block.nodes[:] = plan.blocks[m]
+        n_edges = list_edges(block, n_nodes, k, k, True, True)
+        update_block(engine, sums, prior, state, block, k, n_edges, 0, k, tally, rng)
+    for _ in range(plan.n_random):
+        shuffle(block.order, k, rng)
+        block.nodes[:] = block.order[:k]
+        n_edges = list_edges(block, n_nodes, k, k, True, True)
+        update_block(engine, sums, prior, state, block, k, n_edges, 0, 0, tally, rng)
+
+
+@inner
+def full_sweep(engine, sums, prior, state, block, tally, rng):
+    """Update every edge and every bias once, with swaps, in blocks of nodes.
+
+    The nodes are shuffled and dealt into groups of half a block; every two groups make a block, so
+    that every pair of nodes meets. Edges within a group have their turn in one of its blocks.
+    """
+    n_nodes, order, most = state.bias.size, block.order, block.nodes.size
+    count_learnt(prior.inclusion, state.present, block.counts)
+    shuffle(order, n_nodes, rng)
+    if n_nodes <= most:
+        block.nodes[:n_nodes] = order
+        n_edges = list_edges(block, n_nodes, n_nodes, n_nodes, True, True)
+        update_block(engine, sums, prior, state, block, n_nodes, n_edges, 0, n_nodes, tally, rng)
+        return
+    half = most // 2
+    n_groups = (n_nodes + half - 1) // half
+    for p in range(n_groups):
+        block.nodes[:half] = order[p * half : (p + 1) * half]
+        for q in range(p + 1, n_groups):
+            begin, end = q * half, min((q + 1) * half, n_nodes)
+            k = half + end - begin
+            block.nodes[half:k] = order[begin:end]
+            within_first = q == p + 1
+            within_second = within_first and q == n_groups - 1
+            n_edges = list_edges(block, n_nodes, k, half, within_first, within_second)
+            update_block(
+                engine, sums, prior, state, block, k, n_edges, 0 if within_first else half,
+                k if within_second else half, tally, rng,
+            )  # fmt: skip
+
+
+@inner
+def collapsed_sweep(engine, sums, prior, state, block, plan, tally, rng):
+    """One sweep: over all pairs, or as planned."""
+    if plan.blocks.shape[0] == 0:
+        full_sweep(engine, sums, prior, state, block, tally, rng)
+    else:
+        planned_sweep(engine, sums, prior, state, block, plan, tally, rng)

@@ -94,15 +94,26 @@ def adjusted(
 
 
 @jit
+def settle(engine, state, rng):
+    """Bring an engine to the state from which a chain starts."""
+    advance(engine, state, rng)
+
+
+@jit
 def collapsed(
-    engine, sums, prior, group_start, langevin, jumps, state, work, jump_work,
-    record, first, n_draws, thin, rng,
+    engine, sums, prior, group_start, state, block, plan, tally, record, first, n_draws, thin, rng
 ):  # fmt: skip
-    """Collapsed Gibbs sweeps of a binary pairwise field on an exact engine."""
+    """Collapsed sweeps of a binary pairwise field, in blocks of nodes.
+
+    What happens does not depend on where a run is cut into calls.
+    """
+    n_learnt = 0
+    for alpha in range(prior.inclusion.size):
+        n_learnt += np.isnan(prior.inclusion[alpha])
     for draw in range(max(n_draws, 1)):
         for _ in range(thin):
-            draw_hyper(state, prior, jumps.n_learnt, group_start, rng)
-            collapsed_sweep(engine, sums, prior, state, rng)
+            collapsed_sweep(engine, sums, prior, state, block, plan, tally, rng)
+            draw_hyper(state, prior, n_learnt, group_start, rng)
         if n_draws > 0:
             keep(record, first + draw, state)
     return Info(0, 0, 0, 0, 0)

@@ -14,14 +14,14 @@ from slabfield.likelihood.particles import particle_engine
 from slabfield.moves.jump import JumpSettings, JumpWork, new_jump_work
 from slabfield.moves.langevin import LangevinSettings, LangevinWork, new_work
 from slabfield.moves.state import ChainState, Info
-from slabfield.sampler.iteration import Record, adjusted, approximate, collapsed, new_record
+from slabfield.sampler.collapsed import CollapsedChain, start_collapsed, warm_up_collapsed
+from slabfield.sampler.iteration import Record, adjusted, approximate, new_record
 from slabfield.sampler.settings import Settings
 from slabfield.sampler.warmup import Averages, Problem, random_state
 
 SCHEMES: dict[str, Callable[..., Any]] = {
     "approximate": approximate,
     "adjusted": adjusted,
-    "collapsed": collapsed,
 }
 CHUNK_SECONDS = 0.2
 WARMUP_SEGMENTS = 120
@@ -54,12 +54,16 @@ class Chain(NamedTuple):
 
 
 class ChainResult(NamedTuple):
-    """Draws of a chain, what happened while they were made, and what warm-up settled on."""
+    """Draws of a chain, what happened while they were made, and what warm-up settled on.
+
+    ``chance`` is the mean of the conditional probabilities of presence (NaN where there are none).
+    """
 
     record: Record
     info: Info
     cpu_seconds: float
     widths: Any
+    chance: Any
 
 
 def chain_rng(seed: int, chain: int) -> np.random.Generator:
@@ -110,8 +114,6 @@ def warm_up(chain: Chain, report: Report) -> Chain:
         length = int(bounds[segment + 1] - bounds[segment])
         chain.iterate(empty, 0, 0, length * settings.thin)
         report(length)
-        if settings.scheme == "collapsed":
-            continue
         if segment == n_segments // 3:
             averages.restart()
         averages.add(chain.engine, problem.model, chain.state)
@@ -134,8 +136,12 @@ def run_chain(
 ) -> ChainResult:
     """Run one chain from its random start to its last draw."""
     begin = time.thread_time()
-    chain = start_chain(problem, settings, chain_rng(seed, chain_index))
-    chain = warm_up(chain, report)
+    rng = chain_rng(seed, chain_index)
+    chain: Chain | CollapsedChain
+    if settings.scheme == "collapsed":
+        chain = warm_up_collapsed(start_collapsed(problem, settings, rng), report)
+    else:
+        chain = warm_up(start_chain(problem, settings, rng), report)
     record = new_record(settings.n_draws, *_sizes(problem))
     totals = np.zeros(len(Info._fields), dtype=np.int64)
     done, chunk = 0, 1
@@ -148,4 +154,10 @@ def run_chain(
         report(chunk)
         chunk = max(1, min(2 * chunk, int(chunk * CHUNK_SECONDS / max(elapsed, 1e-6))))
     info = Info(*(int(t) for t in totals))
-    return ChainResult(record, info, time.thread_time() - begin, chain.jumps.width)
+    widths, chance = None, np.full(record.present.shape[1], np.nan)
+    if isinstance(chain, CollapsedChain):
+        visits = chain.tally.visits
+        chance = np.where(visits > 0, chain.tally.chance / np.maximum(visits, 1), np.nan)
+    else:
+        widths = chain.jumps.width
+    return ChainResult(record, info, time.thread_time() - begin, widths, chance)

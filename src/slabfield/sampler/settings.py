@@ -76,3 +76,11 @@ def bayes_exact(n_rows: int) -> Settings:
 def gold_standard() -> Settings:
     """Collapsed Gibbs sweeps on an exact engine."""
     return Settings(engine="exact", scheme="collapsed", n_draws=1_000, thin=1, n_warmup=200)
+
+
+def default_particles() -> Settings:
+    """Collapsed sweeps on particles; 0 particles or sweeps means that warm-up finds how many."""
+    return Settings(
+        engine="particles", scheme="collapsed", n_particles=0, n_sweeps=0, n_draws=1_000, thin=1,
+        n_warmup=300,
+    )  # fmt: skip

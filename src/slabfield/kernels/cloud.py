@@ -1,0 +1,222 @@
+r"""Sub-cubes from particles: the states of a block of nodes, given the rest of every particle.
+
+In one particle the block's state x has the conditional probability
+
+.. math:: P(x \mid x_{rest}) = w(x)\, l(x_{low})\, u(x_{up}) / z
+
+with w the couplings within the block, and l and u the fields from outside on the first and on the
+other half of its nodes (equation 18). Means over particles are matrix products of l and u.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from slabfield._jit import fast, inner
+from slabfield.kernels.cube import block_energy
+from slabfield.kernels.gibbs import accumulate
+from slabfield.kernels.table import largest_of
+
+LOG2E = np.float32(1.4426950408889634)
+LN2 = np.float32(0.6931471805599453)
+LOWEST = np.float32(-80.0)
+ZERO, HALF, ONE = np.float32(0.0), np.float32(0.5), np.float32(1.0)
+C2, C3, C4, C5, C6 = (np.float32(1.0 / f) for f in (2, 6, 24, 120, 720))
+SCALE = np.float32(2.0**-24)
+
+
+@fast
+def exponentiate_single(values, powers, bits):
+    """Replace values of at most zero by their exponentials, to 1e-7; below e^-80 they become it.
+
+    ``powers`` is room for powers of two, and ``bits`` the same room seen as 32-bit integers.
+    """
+    for t in range(values.size):
+        x = values[t]
+        x = LOWEST if x < LOWEST else x
+        k = np.floor(x * LOG2E + HALF)
+        r = x - k * LN2
+        values[t] = ONE + r * (ONE + r * (C2 + r * (C3 + r * (C4 + r * (C5 + r * C6)))))
+        bits[t] = np.int32(np.int32(np.int32(k) + np.int32(127)) << np.int32(23))
+    for t in range(values.size):
+        values[t] *= powers[t]
+
+
+@fast
+def fill_uniform(lanes, uniform):
+    """Draw one number from (0, 1) in every particle's random lane (xoshiro128+)."""
+    s0, s1, s2, s3 = lanes[0], lanes[1], lanes[2], lanes[3]
+    for t in range(uniform.size):
+        a, b, c, d = s0[t], s1[t], s2[t], s3[t]
+        word = np.uint32(a + d)
+        shifted = np.uint32(b << np.uint32(9))
+        c = np.uint32(c ^ a)
+        d = np.uint32(d ^ b)
+        s1[t] = np.uint32(b ^ c)
+        s0[t] = np.uint32(a ^ d)
+        s2[t] = np.uint32(c ^ shifted)
+        s3[t] = np.uint32(np.uint32(d << np.uint32(11)) | np.uint32(d >> np.uint32(21)))
+        uniform[t] = (np.float32(np.int32(word >> np.uint32(8))) + HALF) * SCALE
+
+
+@fast
+def negative_size(field, low):
+    """Fill ``low`` with -|h|."""
+    for t in range(field.size):
+        low[t] = -field[t] if field[t] > ZERO else field[t]
+
+
+@fast
+def branch_single(source, target, field, low):
+    """As :func:`slabfield.kernels.cube.branch`, in single precision."""
+    for t in range(source.size):
+        before, small, positive = source[t], low[t], field[t] > ZERO
+        target[t] = before if positive else before * small
+        source[t] = before * small if positive else before
+
+
+@fast
+def sum_products(upper, mixed, total):
+    """Normaliser of every particle: the sum of upper * mixed over the rows."""
+    for t in range(total.size):
+        total[t] = ZERO
+    for s in range(upper.shape[0]):
+        for t in range(total.size):
+            total[t] += upper[s, t] * mixed[s, t]
+
+
+@fast
+def divide_rows(upper, total, scaled):
+    """Fill ``scaled`` with upper / total."""
+    for t in range(total.size):
+        total[t] = ONE / total[t]
+    for s in range(upper.shape[0]):
+        for t in range(total.size):
+            scaled[s, t] = upper[s, t] * total[t]
+
+
+@fast
+def mix(weights, lower, mixed):
+    """Fill ``mixed`` with the product of ``weights`` and ``lower``, four of its rows at a time."""
+    n, size = lower.shape[1], lower.shape[0]
+    for s in range(weights.shape[0]):
+        if size < 4:
+            for t in range(n):
+                mixed[s, t] = weights[s, 0] * lower[0, t]
+            for r in range(1, size):
+                for t in range(n):
+                    mixed[s, t] += weights[s, r] * lower[r, t]
+            continue
+        for r in range(0, size, 4):
+            a, b, c, d = weights[s, r], weights[s, r + 1], weights[s, r + 2], weights[s, r + 3]
+            keep = ZERO if r == 0 else ONE
+            for t in range(n):
+                mixed[s, t] = (
+                    keep * mixed[s, t] + (a * lower[r, t] + b * lower[r + 1, t])
+                    + (c * lower[r + 2, t] + d * lower[r + 3, t])
+                )  # fmt: skip
+
+
+@fast
+def four_dots(x, p, q, r, s):
+    """Products of one row with four others."""
+    a, b, c, d = ZERO, ZERO, ZERO, ZERO
+    for t in range(x.size):
+        a += x[t] * p[t]
+        b += x[t] * q[t]
+        c += x[t] * r[t]
+        d += x[t] * s[t]
+    return a, b, c, d
+
+
+@inner
+def add_up(scaled, lower, begin, end, products):
+    """Fill ``products`` with scaled times lower transposed, over the particles begin to end.
+
+    Rows are cut out first: from an index that might be negative no vector code is made.
+    """
+    size = lower.shape[0]
+    for r in range(0, size, 4):
+        second, third = min(r + 1, size - 1), min(r + 2, size - 1)
+        fourth = min(r + 3, size - 1)
+        p, q = lower[r, begin:end], lower[second, begin:end]
+        u, v = lower[third, begin:end], lower[fourth, begin:end]
+        for s in range(scaled.shape[0]):
+            a, b, c, d = four_dots(scaled[s, begin:end], p, q, u, v)
+            products[s, fourth], products[s, third] = d, c
+            products[s, second], products[s, r] = b, a
+
+
+@fast
+def pick_upper(upper, mixed, uniform, running, picked, chosen):
+    """Draw the state of the upper half in every particle, with the other half summed out.
+
+    ``chosen`` gets the sum over the lower half, given the state drawn.
+    """
+    n, size = uniform.size, upper.shape[0]
+    for t in range(n):
+        running[t] = upper[0, t] * mixed[0, t]
+    for s in range(1, size):
+        for t in range(n):
+            running[t] += upper[s, t] * mixed[s, t]
+    for t in range(n):
+        running[t] *= uniform[t]
+        picked[t] = 0
+        chosen[t] = mixed[0, t]
+    for s in range(size - 1):
+        for t in range(n):
+            running[t] -= upper[s, t] * mixed[s, t]
+            further = running[t] > ZERO
+            picked[t] += np.int32(1) if further else np.int32(0)
+            chosen[t] = mixed[s + 1, t] if further else chosen[t]
+
+
+@fast
+def pick_lower(lower, weights, uniform, running, upper_state, column, picked):
+    """Draw the state of the lower half in every particle, given that of the upper half.
+
+    ``running`` comes with the sum over all states of the lower half, given the upper's.
+    """
+    n = uniform.size
+    for t in range(n):
+        running[t] *= uniform[t]
+        picked[t] = 0
+    for s in range(lower.shape[0] - 1):
+        w = weights[0, s]
+        for t in range(n):
+            column[t] = w
+        for r in range(1, weights.shape[0]):
+            w, state = weights[r, s], np.int32(r)
+            for t in range(n):
+                column[t] = w if upper_state[t] == state else column[t]
+        for t in range(n):
+            running[t] -= lower[s, t] * column[t]
+            picked[t] += np.int32(1) if running[t] > ZERO else np.int32(0)
+
+
+@fast
+def write_bit(state, picked, bit):
+    """Set a node's states to a bit of the states drawn."""
+    for t in range(state.size):
+        state[t] = np.float32((picked[t] >> bit) & 1)
+
+
+@inner
+def block_weights(energy, first, weights):
+    """Fill ``weights`` (upper, lower) with the exponentials of the block's energies."""
+    top = largest_of(energy)
+    for s in range(energy.size):
+        weights[s >> first, s & ((1 << first) - 1)] = np.float32(np.exp(energy[s] - top))
+
+
+@inner
+def outside_field(i, inside, bias, neighbours, weights, degree, states, some, some_weights, field):
+    """Field on a node in every particle, from neighbours that are not in the block."""
+    count = 0
+    for m in range(degree[i]):
+        j = neighbours[i, m]
+        if not inside[j]:
+            some[count] = j
+            some_weights[count] = weights[i, m]
+            count += 1
+    accumulate(field, np.float32(bias[i]), some, some_weights, count, states)

@@ -1,0 +1,212 @@
+r"""Sub-cubes: the joint distribution of a few nodes, with all others summed out.
+
+For a block S of k nodes, everything that concerns the couplings and biases *within* S depends on
+the rest of the field only through the 2^k probabilities of the states of S (equation 18). They are
+worked out once for a block; each update within it then multiplies parts of a small table.
+
+``mass`` is (2^k, lanes): bit b of a row's number is the state of the block's node b. Sums over all
+states of the other nodes need one lane. Sums over particles have several, each from particles of
+its own, so that how much lanes differ tells the noise of their sum.
+
+Given the states of the others, a node of S has field h without its couplings within S. Its two
+states have weights 1 and e^h; both are divided by the larger, so that none overflows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from slabfield._jit import fast, inner
+from slabfield.kernels.table import exponentiate, largest_of
+
+@fast
+def rest_weights(bias, matrix, k, log_weight, scratch):
+    """Log weights of all states of the nodes from k on, by doubling."""
+    log_weight[0] = 0.0
+    for m in range(bias.size - k):
+        size = 1 << m
+        scratch[0] = bias[k + m]
+        for j in range(m):
+            half, change = 1 << j, matrix[k + m, k + j]
+            upper = scratch[half:]
+            for t in range(half):
+                upper[t] = scratch[t] + change
+        upper = log_weight[size:]
+        for t in range(size):
+            upper[t] = log_weight[t] + scratch[t]
+
+
+@fast
+def rest_fields(bias, matrix, k, fields, low, log_weight):
+    """Fields h of the first k nodes in all states of the others, and -|h|.
+
+    The larger weight of a node's states, max(h, 0) in logs, goes into the log weight of the rest.
+    """
+    n_rest = bias.size - k
+    for b in range(k):
+        row, small = fields[b], low[b]
+        row[0] = bias[b]
+        for j in range(n_rest):
+            half, change = 1 << j, matrix[b, k + j]
+            upper = row[half:]
+            for t in range(half):
+                upper[t] = row[t] + change
+        for t in range(1 << n_rest):
+            field = row[t]
+            positive = field > 0
+            small[t] = -field if positive else field
+            log_weight[t] += field if positive else 0.0
+
+
+@fast
+def branch(source, target, field, low):
+    """One node more: ``target`` gets the weights with the node at 1, ``source`` those at 0.
+
+    Of the weights of a node's two states the larger is one, the other ``low``, e^-|h|.
+    """
+    for t in range(source.size):
+        before, small, positive = source[t], low[t], field[t] > 0
+        target[t] = before if positive else before * small
+        source[t] = before * small if positive else before
+
+
+@inner
+def edge_number(n_nodes, i, j):
+    """Place of edge i < j in the order of ``triu_indices(n_nodes, 1)``."""
+    return i * n_nodes - i * (i + 1) // 2 + (j - i - 1)
+
+
+@inner
+def couplings_among(coupling, n_nodes, nodes, matrix):
+    """Fill ``matrix`` with the couplings among some nodes."""
+    for b in range(nodes.size):
+        matrix[b, b] = 0.0
+        for c in range(b):
+            i, j = min(nodes[b], nodes[c]), max(nodes[b], nodes[c])
+            value = coupling[edge_number(n_nodes, i, j)]
+            matrix[b, c] = value
+            matrix[c, b] = value
+
+
+@inner
+def block_energy(shift, matrix, energy):
+    """Fill ``energy`` with the log weights of all states: couplings, and a bias a node."""
+    energy[0] = 0.0
+    for b in range(shift.size):
+        for s in range(1 << b):
+            total = energy[s] + shift[b]
+            for c in range(b):
+                if (s >> c) & 1:
+                    total += matrix[b, c]
+            energy[(1 << b) + s] = total
+
+
+@inner
+def exact_mass(bias, matrix, k, work, mass):
+    """Fill ``mass`` with the weights of the states of the first k nodes, all others summed out.
+
+    ``bias`` and ``matrix`` (of couplings) have the block's nodes first.
+
+    The weights of the states of either half of the block, in every state of the rest, are made by
+    doubling; the sum over the rest is then a matrix product. ``work`` is what
+    :func:`new_exact_work` returns.
+    """
+    fields, log_weight, scratch, low, lower_room, upper_room, energy = work
+    n_rest = bias.size - k
+    size, first = 1 << n_rest, k // 2
+    lower = lower_room[: size << first].reshape((1 << first, size))
+    upper = upper_room[: size << (k - first)].reshape((1 << (k - first), size))
+    rest_weights(bias, matrix, k, log_weight, scratch)
+    rest_fields(bias, matrix, k, fields, low, log_weight)
+    weights, bits = log_weight[:size], scratch.view(np.int64)
+    exponentiate(weights, largest_of(weights), scratch, bits)
+    lower[0] = weights
+    upper[0] = 1.0
+    for b in range(k):
+        row, field = low[b, :size], fields[b, :size]
+        exponentiate(row, 0.0, scratch, bits)
+        half, place = (lower, b) if b < first else (upper, b - first)
+        for s in range(1 << place):
+            branch(half[s], half[(1 << place) + s], field, row)
+    product = np.dot(upper, lower.T)
+    block_energy(np.zeros(k), matrix, energy)
+    states = energy[: 1 << k]
+    exponentiate(states, largest_of(states), scratch, bits)
+    for s in range(1 << k):
+        mass[s, 0] = product[s >> first, s & ((1 << first) - 1)] * states[s]
+
+
+def new_exact_work(n_nodes: int, least: int, k: int) -> tuple[np.ndarray, ...]:
+    """Return workspace for :func:`exact_mass` of blocks of ``least`` to k nodes."""
+    size = 1 << (n_nodes - least)
+    return (
+        np.zeros((k, size)),
+        np.zeros(size),
+        np.zeros(max(size, 1 << k)),
+        np.zeros((k, size)),
+        np.zeros(size << (k // 2)),
+        np.zeros(size << (k - k // 2)),
+        np.zeros(1 << k),
+    )
+
+
+@fast
+def quadrants(mass, k, low, high, sums):
+    """Sums of the mass, by lane, where the nodes low < high are (0,0), (1,0), (0,1), (1,1)."""
+    a, b = 1 << low, 1 << high
+    lanes = mass.shape[1]
+    if lanes == 1:
+        s00, s10, s01, s11 = 0.0, 0.0, 0.0, 0.0
+        for outer in range(0, 1 << k, 2 * b):
+            for middle in range(outer, outer + b, 2 * a):
+                for s in range(middle, middle + a):
+                    s00 += mass[s, 0]
+                    s10 += mass[s + a, 0]
+                    s01 += mass[s + b, 0]
+                    s11 += mass[s + a + b, 0]
+        sums[0, 0], sums[1, 0], sums[2, 0], sums[3, 0] = s00, s10, s01, s11
+        return
+    sums[:] = 0.0
+    for outer in range(0, 1 << k, 2 * b):
+        for middle in range(outer, outer + b, 2 * a):
+            for s in range(middle, middle + a):
+                for t in range(lanes):
+                    sums[0, t] += mass[s, t]
+                    sums[1, t] += mass[s + a, t]
+                    sums[2, t] += mass[s + b, t]
+                    sums[3, t] += mass[s + a + b, t]
+
+
+@fast
+def halves(mass, k, node, sums):
+    """Sums of the mass where a node of the block is 0 (first row of ``sums``) and 1 (last)."""
+    a = 1 << node
+    sums[:] = 0.0
+    for outer in range(0, 1 << k, 2 * a):
+        for s in range(outer, outer + a):
+            for t in range(mass.shape[1]):
+                sums[0, t] += mass[s, t]
+                sums[3, t] += mass[s + a, t]
+
+
+@fast
+def tilt(mass, k, low, high, first, second, both):
+    """Multiply the mass where only ``low`` is 1, only ``high`` is, and both are."""
+    a, b = 1 << low, 1 << high
+    for outer in range(0, 1 << k, 2 * b):
+        for middle in range(outer, outer + b, 2 * a):
+            for s in range(middle, middle + a):
+                for t in range(mass.shape[1]):
+                    mass[s + a, t] *= first
+                    mass[s + b, t] *= second
+                    mass[s + a + b, t] *= both
+
+
+@fast
+def tilt_node(mass, k, node, factor):
+    """Multiply the mass where a node of the block is 1."""
+    a = 1 << node
+    for outer in range(0, 1 << k, 2 * a):
+        for s in range(outer + a, outer + 2 * a):
+            for t in range(mass.shape[1]):
+                mass[s, t] *= factor

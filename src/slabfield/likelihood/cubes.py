@@ -1,0 +1,311 @@
+"""Engines that sum out all nodes but those of a block (equation 18), for collapsed updates."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slabfield._jit import inner
+from slabfield.kernels.cloud import (
+    add_up,
+    block_weights,
+    branch_single,
+    divide_rows,
+    exponentiate_single,
+    fill_uniform,
+    mix,
+    negative_size,
+    outside_field,
+    pick_lower,
+    pick_upper,
+    sum_products,
+    write_bit,
+)
+from slabfield.kernels.cube import block_energy, couplings_among, exact_mass, new_exact_work
+from slabfield.kernels.gibbs import accumulate, fill_neighbours, new_lanes, resample, sweep
+from slabfield.likelihood import engine as interface
+from slabfield.models.binary import BinaryPairwise
+
+MOST_NEIGHBOURS = 512
+
+
+class ExactCubes(NamedTuple):
+    """All states of the other nodes are summed over. The rest is workspace."""
+
+    nodes: Any
+    bias: Any
+    matrix: Any
+    work: Any
+
+
+def block_size(n_nodes: int) -> int:
+    """Nodes of a block: a larger one saves sums over the others, but has a larger table."""
+    return min(n_nodes, 6 if n_nodes <= 13 else 8)
+
+
+def exact_cubes(model: BinaryPairwise) -> ExactCubes:
+    """Return the engine of a small binary field."""
+    d, k = model.n_nodes, block_size(model.n_nodes)
+    return ExactCubes(
+        np.zeros(d, np.int64),
+        np.zeros(d),
+        np.zeros((d, d)),
+        new_exact_work(d, min(d, k // 2 + 1), k),
+    )
+
+
+@interface.advance.register(ExactCubes)
+def advance(engine, state, rng):
+    """Nothing: every block is summed anew."""
+
+
+@interface.open_block.register(ExactCubes)
+def open_block(engine, state, nodes, mass):
+    """Sum over all states of the other nodes."""
+    order, bias = engine.nodes, engine.bias
+    order[:] = -1
+    for b in range(nodes.size):
+        order[nodes[b]] = 1
+    place = nodes.size
+    for i in range(bias.size):
+        if order[i] < 0:
+            bias[place] = i
+            place += 1
+    order[: nodes.size] = nodes
+    for b in range(nodes.size, bias.size):
+        order[b] = int(bias[b])
+    for b in range(bias.size):
+        bias[b] = state.bias[order[b]]
+    couplings_among(state.coupling, bias.size, order, engine.matrix)
+    exact_mass(bias, engine.matrix, nodes.size, engine.work, mass)
+
+
+@interface.leave_block.register(ExactCubes)
+def leave_block(engine, state, nodes, mass, rng):
+    """Nothing: every block is summed anew."""
+
+
+class ParticleWork(NamedTuple):
+    """Workspace of the block that is open."""
+
+    field: Any
+    low: Any
+    powers: Any
+    lower: Any
+    upper: Any
+    mixed: Any
+    total: Any
+    uniform: Any
+    upper_state: Any
+    picked: Any
+    some: Any
+    some_weights: Any
+    energy: Any
+    weights: Any
+    product: Any
+    matrix: Any
+    bias: Any
+    inside: Any
+    near: Any
+
+
+class ParticleCubes(NamedTuple):
+    """Means over n persistent particles, given what they show outside the block.
+
+    ``states`` is (D, n). ``neighbours`` and ``weights`` list the ``degree`` neighbours of a node.
+    """
+
+    first: Any
+    second: Any
+    states: Any
+    lanes: Any
+    neighbours: Any
+    weights: Any
+    degree: Any
+    n_sweeps: int
+    work: ParticleWork
+
+
+def particle_cubes(
+    model: BinaryPairwise, n_particles: int, n_sweeps: int, k: int, rng: np.random.Generator
+) -> ParticleCubes:
+    """Return particles in random states."""
+    first, second = model.ends
+    d, n, width = model.n_nodes, n_particles, min(model.n_nodes, MOST_NEIGHBOURS)
+
+    def room(*shape: int) -> NDArray[np.float32]:
+        return np.zeros(shape, np.float32)
+
+    work = ParticleWork(
+        room(n), room(n), room(n), room(n << (k // 2)), room(n << (k - k // 2)),
+        room(n << (k - k // 2)), room(n), room(n), np.zeros(n, np.int32), np.zeros(n, np.int32),
+        np.zeros(width, np.int32), room(width), np.zeros(1 << k),
+        room(1 << k), room(1 << k), np.zeros((k, k)), np.zeros(k), np.zeros(d, np.bool_),
+        np.zeros(d, np.int64),
+    )  # fmt: skip
+    return ParticleCubes(
+        first, second, rng.integers(0, 2, (d, n)).astype(np.float32), new_lanes(n, rng),
+        np.zeros((d, width), np.int32), room(d, width), np.zeros(d, np.int64), n_sweeps, work,
+    )  # fmt: skip
+
+
+def more_particles(
+    engine: ParticleCubes, n_particles: int, rng: np.random.Generator
+) -> ParticleCubes:
+    """Return the engine with another number of particles, which begin as copies of the old."""
+    model = BinaryPairwise(engine.states.shape[0])
+    k = engine.work.bias.size
+    fresh = particle_cubes(model, n_particles, engine.n_sweeps, k, rng)
+    old = engine.states.shape[1]
+    fresh.states[:] = engine.states[:, np.arange(n_particles) % old]
+    return fresh._replace(
+        neighbours=engine.neighbours, weights=engine.weights, degree=engine.degree
+    )
+
+
+@interface.advance.register(ParticleCubes)
+def advance_particles(engine, state, rng):
+    """Sweep all particles once, node by node."""
+    fill_neighbours(
+        engine.first, engine.second, state.members, state.n_members[0], state.coupling,
+        engine.neighbours, engine.weights, engine.degree,
+    )  # fmt: skip
+    sweep(
+        engine.states, state.bias, engine.neighbours, engine.weights, engine.degree, engine.lanes,
+        engine.work.field,
+    )  # fmt: skip
+
+
+@interface.open_block.register(ParticleCubes)
+def open_block_particles(engine, state, nodes, mass):
+    """Average over particles what the block may be, given the rest of each."""
+    work, states = engine.work, engine.states
+    n, k, n_lanes = states.shape[1], nodes.size, mass.shape[1]
+    half = k // 2
+    inside, field, low, powers = work.inside, work.field, work.low, work.powers
+    bits = powers.view(np.int32)
+    neighbours, weights, degree = engine.neighbours, engine.weights, engine.degree
+    lower = work.lower[: n << half].reshape((1 << half, n))
+    upper = work.upper[: n << (k - half)].reshape((1 << (k - half), n))
+    for b in range(k):
+        inside[nodes[b]] = True
+        work.bias[b] = state.bias[nodes[b]]
+    lower[0] = 1.0
+    upper[0] = 1.0
+    for b in range(k):
+        outside_field(
+            nodes[b], inside, state.bias, neighbours, weights, degree, states, work.some,
+            work.some_weights, field,
+        )  # fmt: skip
+        negative_size(field, low)
+        exponentiate_single(low, powers, bits)
+        part, place = (lower, b) if b < half else (upper, b - half)
+        for s in range(1 << place):
+            branch_single(part[s], part[(1 << place) + s], field, low)
+    for b in range(k):
+        inside[nodes[b]] = False
+    couplings_among(state.coupling, state.bias.size, nodes, work.matrix)
+    energy = work.energy[: 1 << k]
+    block_energy(np.zeros(k), work.matrix, energy)
+    inner_weights = work.weights[: 1 << k].reshape((1 << (k - half), 1 << half))
+    block_weights(energy, half, inner_weights)
+    mixed = work.mixed[: n << (k - half)].reshape((1 << (k - half), n))
+    mix(inner_weights, lower, mixed)
+    sum_products(upper, mixed, work.total)
+    divide_rows(upper, work.total, mixed)
+    width = n // n_lanes
+    product = work.product[: 1 << k].reshape(inner_weights.shape)
+    for lane in range(n_lanes):
+        begin, end = lane * width, (lane + 1) * width
+        add_up(mixed, lower, begin, end, product)
+        for s in range(1 << k):
+            high, other = s >> half, s & ((1 << half) - 1)
+            mass[s, lane] = product[high, other] * inner_weights[high, other]
+
+
+@interface.leave_block.register(ParticleCubes)
+def leave_block_particles(engine, state, nodes, mass, rng):
+    """Draw the block anew in every particle, and take over the couplings within it."""
+    work, states = engine.work, engine.states
+    n, k = states.shape[1], nodes.size
+    half = k // 2
+    couplings_among(state.coupling, state.bias.size, nodes, work.matrix)
+    for b in range(k):
+        work.bias[b] = state.bias[nodes[b]] - work.bias[b]
+    energy = work.energy[: 1 << k]
+    block_energy(work.bias[:k], work.matrix, energy)
+    inner_weights = work.weights[: 1 << k].reshape((1 << (k - half), 1 << half))
+    block_weights(energy, half, inner_weights)
+    lower = work.lower[: n << half].reshape((1 << half, n))
+    upper = work.upper[: n << (k - half)].reshape((1 << (k - half), n))
+    mixed = work.mixed[: n << (k - half)].reshape((1 << (k - half), n))
+    mix(inner_weights, lower, mixed)
+    fill_uniform(engine.lanes, work.uniform)
+    pick_upper(upper, mixed, work.uniform, work.total, work.upper_state, work.low)
+    fill_uniform(engine.lanes, work.uniform)
+    pick_lower(
+        lower, inner_weights, work.uniform, work.low, work.upper_state, work.field, work.picked
+    )
+    for b in range(half):
+        write_bit(states[nodes[b]], work.picked, b)
+    for b in range(half, k):
+        write_bit(states[nodes[b]], work.upper_state, b - half)
+    keep_neighbours(engine, work, nodes)
+    n_near = list_near(nodes, work.inside, engine.neighbours, engine.degree, work.near)
+    for _ in range(engine.n_sweeps):
+        for m in range(n_near):
+            i = work.near[m]
+            accumulate(
+                work.field, np.float32(state.bias[i]), engine.neighbours[i], engine.weights[i],
+                engine.degree[i], states,
+            )  # fmt: skip
+            resample(states[i], work.field, engine.lanes)
+
+
+@inner
+def list_near(nodes, inside, neighbours, degree, near):
+    """List the neighbours of a block's nodes, and then its nodes; return how many."""
+    count = 0
+    for b in range(nodes.size):
+        inside[nodes[b]] = True
+    for b in range(nodes.size):
+        i = nodes[b]
+        for m in range(degree[i]):
+            j = neighbours[i, m]
+            if not inside[j]:
+                inside[j] = True
+                near[count] = j
+                count += 1
+    for b in range(nodes.size):
+        near[count + b] = nodes[b]
+    count += nodes.size
+    for m in range(count):
+        inside[near[m]] = False
+    return count
+
+
+@inner
+def keep_neighbours(engine, work, nodes):
+    """Write the couplings within a block into the lists of neighbours."""
+    neighbours, weights, degree = engine.neighbours, engine.weights, engine.degree
+    inside, matrix = work.inside, work.matrix
+    for b in range(nodes.size):
+        inside[nodes[b]] = True
+    for b in range(nodes.size):
+        i = nodes[b]
+        count = 0
+        for m in range(degree[i]):
+            if not inside[neighbours[i, m]]:
+                neighbours[i, count] = neighbours[i, m]
+                weights[i, count] = weights[i, m]
+                count += 1
+        for c in range(nodes.size):
+            if matrix[b, c] != 0.0:
+                neighbours[i, count] = nodes[c]
+                weights[i, count] = np.float32(matrix[b, c])
+                count += 1
+        degree[i] = count
+    for b in range(nodes.size):
+        inside[nodes[b]] = False

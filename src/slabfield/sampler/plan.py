@@ -1,0 +1,112 @@
+"""Which blocks of nodes a sweep updates: all pairs where they are few, else the likely ones."""
+
+from __future__ import annotations
+
+import heapq
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slabfield.models.protocol import Sums
+from slabfield.moves.pair import Plan
+
+# Up to this many nodes a sweep goes over all pairs
+FULL_NODES = 24
+# Likely edges that a plan looks after, a node; the others are met in random blocks
+EDGES_PER_NODE = 4
+LIKELY = 0.02
+# Every pair is met once in this many sweeps, or more often
+RAREST = 40
+
+
+def no_plan(k: int) -> Plan:
+    """Return the plan of going over all pairs."""
+    return Plan(np.zeros((0, k), np.int64), 0)
+
+
+def screen(sums: Sums, ends: tuple[NDArray[np.int64], NDArray[np.int64]]) -> NDArray[np.float64]:
+    """Squared correlation of every pair in the data, times rows: what a first plan goes by."""
+    mean = (sums.bias + 0.5) / (sums.n_rows + 1.0)
+    first, second = ends
+    joint = sums.coupling / sums.n_rows - mean[first] * mean[second]
+    spread = mean * (1 - mean)
+    score: NDArray[np.float64] = sums.n_rows * joint**2 / (spread[first] * spread[second])
+    return score
+
+
+def make_plan(
+    worth: NDArray[np.float64],
+    chance: NDArray[np.float64],
+    ends: tuple[NDArray[np.int64], NDArray[np.int64]],
+    n_nodes: int,
+    k: int,
+) -> Plan:
+    """Cover the most promising edges by blocks of k nodes.
+
+    Parameters
+    ----------
+    worth : array (n_edges,)
+        By what edges are ranked.
+    chance : array (n_edges,)
+        Estimates of inclusion probabilities; all edges of at least ``LIKELY`` are covered.
+    """
+    most = min(EDGES_PER_NODE * n_nodes, worth.size)
+    chosen = np.union1d(np.argpartition(-worth, most - 1)[:most], np.flatnonzero(chance >= LIKELY))
+    blocks = cover(ends[0][chosen], ends[1][chosen], n_nodes, k)
+    edges_per_block = k * (k - 1) // 2
+    n_random = max(len(blocks), worth.size // (edges_per_block * RAREST))
+    return Plan(blocks, n_random)
+
+
+def cover(
+    first: NDArray[np.int64], second: NDArray[np.int64], n_nodes: int, k: int
+) -> NDArray[np.int64]:
+    """Blocks of k nodes such that every given edge lies within one, and every node is in one.
+
+    Greedy: a block starts at the node with most edges left, and grows by the node that has most
+    edges left into it.
+    """
+    left: list[set[int]] = [set() for _ in range(n_nodes)]
+    for i, j in zip(first.tolist(), second.tolist(), strict=True):
+        left[i].add(j)
+        left[j].add(i)
+    queue = [(-len(left[i]), i) for i in range(n_nodes)]
+    heapq.heapify(queue)
+    blocks: list[list[int]] = []
+    seen: set[int] = set()
+    while queue:
+        size, start = heapq.heappop(queue)
+        if -size != len(left[start]):
+            heapq.heappush(queue, (-len(left[start]), start))
+            continue
+        if size == 0 and start in seen:
+            continue
+        block = [start]
+        while len(block) < k:
+            ties: dict[int, int] = {}
+            for i in block:
+                for j in left[i]:
+                    if j not in block:
+                        ties[j] = ties.get(j, 0) + 1
+            if ties:
+                block.append(max(ties, key=lambda j: (ties[j], len(left[j]))))
+            else:
+                block.append(next_node(queue, block, n_nodes, seen))
+        for a in block:
+            seen.add(a)
+            left[a].difference_update(block)
+        if left[start]:
+            heapq.heappush(queue, (-len(left[start]), start))
+        blocks.append(block)
+    return np.array(blocks, dtype=np.int64).reshape(len(blocks), k)
+
+
+def next_node(queue: list[tuple[int, int]], block: list[int], n_nodes: int, seen: set[int]) -> int:
+    """Node to fill a block up with: one still in the queue, or else any that is not in it."""
+    for _, i in queue[: 2 * len(block) + 2]:
+        if i not in block and i not in seen:
+            return i
+    for _, i in queue[: 2 * len(block) + 2]:
+        if i not in block:
+            return i
+    return next(i for i in range(n_nodes) if i not in block)
