@@ -1,0 +1,1 @@
+"""How good a learnt field is: likelihoods of held-out rows, and recovery of known edges."""
