@@ -33,7 +33,9 @@ POOR = 0.01
 SUFFICIENT = 1e-4
 ROUNDING = 1e-13
 INNER_SHARE = 0.1
-MOST_PASSES = 10_000
+MOST_PASSES = 2_000
+POLISH_EVERY = 5
+RIDGE = 1e-11
 MOST_HALVINGS = 40
 
 
@@ -50,15 +52,62 @@ def extend_gram(columns, order, old, new, weight, total, gram, margin, scratch):
 
 
 @inner
+def factorise(matrix, n):
+    """Replace the lower half of a positive definite matrix by its Cholesky factor."""
+    for a in range(n):
+        for b in range(a):
+            matrix[a, b] = (matrix[a, b] - dot(matrix[a, :b], matrix[b, :b])) / matrix[b, b]
+        matrix[a, a] = np.sqrt(max(matrix[a, a] - dot(matrix[a, :a], matrix[a, :a]), 1e-300))
+
+
+@inner
+def polish(gram, n, slope, value, moved, strength):
+    """Move the nonzero coordinates, signs kept, to their joint minimum, or until one is 0.
+
+    Where predictors are nearly dependent, coordinate descent creeps; this does not. The small
+    ridge makes a dependent direction a long step that ends where a coordinate reaches 0.
+    """
+    active = np.flatnonzero(value[:n])
+    size = active.size
+    matrix, step = np.zeros((size, size)), np.zeros(size)
+    trace = 0.0
+    for a in range(size):
+        trace += gram[active[a], active[a]]
+    for a in range(size):
+        for b in range(a + 1):
+            matrix[a, b] = gram[active[a], active[b]]
+        matrix[a, a] += RIDGE * trace / size
+        step[a] = -slope[active[a]] - strength * np.sign(value[active[a]])
+    factorise(matrix, size)
+    for a in range(size):
+        step[a] = (step[a] - dot(matrix[a, :a], step[:a])) / matrix[a, a]
+    for a in range(size - 1, -1, -1):
+        step[a] /= matrix[a, a]
+        add_scaled(step[:a], -step[a], matrix[a, :a])
+    scale, first = 1.0, -1
+    for a in range(size):
+        old = value[active[a]]
+        if old * (old + scale * step[a]) < 0.0:
+            scale, first = -old / step[a], a
+    for a in range(size):
+        j = active[a]
+        new = 0.0 if a == first else value[j] + scale * step[a]
+        change = new - value[j]
+        value[j] = new
+        moved[j] += change
+        add_scaled(slope[:n], change, gram[j, :n])
+
+
+@inner
 def descend(gram, n, slope, value, moved, strength, tolerance):
     """Minimise slope.d + d.gram.d / 2 + strength |value + d| by coordinate descent.
 
     ``slope`` is kept as the slope at the current d; ``value`` becomes value + d. Passes over the
-    nonzero coordinates alternate with passes over all, until none had a slope
-    beyond the tolerance.
+    nonzero coordinates alternate with passes over all, until none had a slope beyond the
+    tolerance.
     """
     everything = True
-    for _ in range(MOST_PASSES):
+    for count in range(1, MOST_PASSES):
         largest = 0.0
         for a in range(n):
             old = value[a]
@@ -81,6 +130,8 @@ def descend(gram, n, slope, value, moved, strength, tolerance):
             everything = True
         else:
             everything = False
+            if count % POLISH_EVERY == 0:
+                polish(gram, n, slope, value, moved, strength)
 
 
 @inner
