@@ -17,6 +17,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
+from helpers import run_descent
 from slabfield.baselines import ChowLiuTree, L1Neighbourhood, L1PseudoLikelihood
 from slabfield.baselines.neighbourhood import combine
 from slabfield.baselines.node_solver import (
@@ -31,7 +32,6 @@ from slabfield.baselines.tree import mutual_information, pair_tables
 from slabfield.checks import InputError, InputWarning
 from slabfield.datasets import make_block, make_lattice
 from slabfield.exact import enumeration
-from slabfield.kernels.neighbourhood import node_path
 from slabfield.kernels.pseudolikelihood import all_statistics
 from slabfield.models.field import BinaryField
 
@@ -224,11 +224,26 @@ def test_coefficients_are_those_of_glmnet() -> None:
     assert np.allclose(ours.coefficient[:, 1:], theirs[:, 1:], atol=1e-5)
 
 
-def test_compiled_path_equals_its_plain_python() -> None:
-    columns = np.ascontiguousarray(BLOCK[:60].T)
-    arguments = (columns, 2, np.arange(12) != 2, np.geomspace(0.1, 0.01, 5), LIMIT, 50)
-    for ours, plain in zip(node_path(*arguments), node_path.py_func(*arguments), strict=True):
-        assert np.allclose(ours, plain, rtol=1e-9, atol=1e-9)
+def test_compiled_descent_equals_plain_proximal_gradient() -> None:
+    rng = np.random.default_rng(4)
+    root = rng.normal(size=(9, 12))
+    gram, slope = root.T @ root, rng.normal(scale=3, size=12)
+    start = rng.normal(size=12) * (rng.random(12) < 0.5)
+    value, moved, left = start.copy(), np.zeros(12), slope.copy()
+    run_descent(gram, left, value, moved, 1.0, 1e-12)
+    plain, rate = start.copy(), 1 / np.linalg.eigvalsh(gram)[-1]
+    for _ in range(20_000):
+        wanted = plain - rate * (slope + gram @ (plain - start))
+        plain = np.sign(wanted) * np.maximum(np.abs(wanted) - rate, 0)
+
+    def objective(point: Array) -> float:
+        d = point - start
+        return float(slope @ d + d @ gram @ d / 2 + np.abs(point).sum())
+
+    assert np.isclose(objective(value), objective(plain), rtol=1e-12)
+    assert np.allclose(moved, value - start)
+    assert np.allclose(left, slope + gram @ moved)
+    assert objective(1.001 * value) > objective(value) + 1e-9
 
 
 def test_statistics_equal_those_of_numpy() -> None:

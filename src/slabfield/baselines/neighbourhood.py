@@ -8,6 +8,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
+from threadpoolctl import threadpool_limits
 
 from slabfield import checks
 from slabfield.baselines.node_solver import (
@@ -271,7 +272,9 @@ class L1Neighbourhood(BaseEstimator):  # type: ignore[misc]
     def _run(self, function: Any, tasks: list[Any]) -> list[Any]:
         jobs = -1 if self.n_jobs is None else self.n_jobs
         # compiled code holds no lock, so threads are enough and nothing is copied
-        return list(Parallel(jobs, prefer="threads")(delayed(function)(*task) for task in tasks))
+        with threadpool_limits(1):
+            run = Parallel(jobs, prefer="threads")
+            return list(run(delayed(function)(*task) for task in tasks))
 
 
 def _approaches(largest: Array, strengths: Array) -> list[Array]:

@@ -126,6 +126,10 @@ class L1PseudoLikelihood(BaseEstimator):  # type: ignore[misc]
             Itself, fitted.
         """
         check_settings(self, SELECTIONS)
+        with threadpool_limits(1):  # products are small: threads would wait for each other
+            return self._fit(X)
+
+    def _fit(self, X: Any) -> L1PseudoLikelihood:
         table = checks.code_binary(X, self.binarize)
         solver = PairSolver(table.rows, self.tolerance, MOST_STEPS)
         largest = solver.largest_strength()
@@ -174,7 +178,8 @@ class L1PseudoLikelihood(BaseEstimator):  # type: ignore[misc]
             grid = self._grid(solver.largest_strength(), rows)
         else:
             grid = check_strengths(strengths)
-        path = solver.solve(grid)
+        with threadpool_limits(1):
+            path = solver.solve(grid)
         warn_of_gap(float(path.gap.max()), self.tolerance)
         return RegularisationPath(grid, path.bias, path.coupling, path.gap)
 
@@ -190,11 +195,10 @@ class L1PseudoLikelihood(BaseEstimator):  # type: ignore[misc]
         else:
             fold = fold_of_rows(len(rows), self.n_folds, self.random_state)
             jobs = -1 if self.n_jobs is None else self.n_jobs
-            with threadpool_limits(1):  # the folds are what runs in parallel
-                losses = Parallel(jobs, prefer="threads")(
-                    delayed(_held_out)(rows[fold != k], rows[fold == k], grid, self.tolerance)
-                    for k in range(self.n_folds)
-                )
+            losses = Parallel(jobs, prefer="threads")(
+                delayed(_held_out)(rows[fold != k], rows[fold == k], grid, self.tolerance)
+                for k in range(self.n_folds)
+            )
             score = np.average(losses, axis=0, weights=np.bincount(fold))
         return float(grid[np.argmin(score)])
 
