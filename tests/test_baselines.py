@@ -295,13 +295,13 @@ def test_ebic_is_the_formula_and_its_least_is_taken() -> None:
     model = L1Neighbourhood(select="ebic", rule="and", n_strengths=30).fit(BLOCK)
     for node in (0, 7):
         top = largest_strengths(columns)[node]
-        path = solve_node(columns, node, np.geomspace(top, 1e-3 * top, 30), LIMIT)
+        path = solve_node(columns, node, np.geomspace(top, 1e-2 * top, 30), LIMIT)
         eta = path.intercept[:, None] + path.coefficient @ columns
         loglik = (columns[node] * eta - np.logaddexp(0, eta)).sum(axis=1)
         size = (path.coefficient != 0).sum(axis=1)
         expected = -2 * loglik + size * np.log(200) + 2 * 0.25 * size * np.log(11)
         assert np.allclose(information(path, columns, node, 0.25), expected)
-        best = np.geomspace(top, 1e-3 * top, 30)[np.argmin(expected)]
+        best = np.geomspace(top, 1e-2 * top, 30)[np.argmin(expected)]
         assert np.isclose(model.strength_[node], best)
     sparser = L1Neighbourhood(select="ebic", gamma=2.0, n_strengths=30).fit(BLOCK)
     denser = L1Neighbourhood(select="bic", n_strengths=30).fit(BLOCK)
@@ -312,7 +312,7 @@ def test_cross_validation_takes_the_least_held_out_loss() -> None:
     model = L1Neighbourhood(n_strengths=20, n_folds=4, random_state=3, shared=True).fit(BLOCK)
     columns, fold = np.ascontiguousarray(BLOCK.T), fold_of_rows(200, 4, 3)
     top = largest_strengths(columns).max()
-    strengths, total = np.geomspace(top, 1e-3 * top, 20), np.zeros(20)
+    strengths, total = np.geomspace(top, 1e-2 * top, 20), np.zeros(20)
     for k, node in itertools.product(range(4), range(12)):
         train = np.ascontiguousarray(columns[:, fold != k])
         path = solve_node(train, node, strengths, LIMIT)

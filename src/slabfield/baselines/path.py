@@ -73,8 +73,8 @@ def strength_grid(largest: float, n_rows: int, n_nodes: int, n: int, smallest: A
     n : int
         How many strengths.
     smallest : float, optional
-        The last as a share of the first; None takes 0.01, or 0.001 where there are more rows
-        than nodes.
+        The last as a share of the first; None takes 0.01, or 0.001 where there are more than
+        100 rows a node.
 
     Returns
     -------
@@ -87,7 +87,7 @@ def strength_grid(largest: float, n_rows: int, n_nodes: int, n: int, smallest: A
     >>> strength_grid(1.0, 10, 20, 3, None).round(3)
     array([1.  , 0.1 , 0.01])
     """
-    share = (1e-3 if n_rows > n_nodes else 1e-2) if smallest is None else float(smallest)
+    share = (1e-3 if n_rows > 100 * n_nodes else 1e-2) if smallest is None else float(smallest)
     # with no dependence at all in the table any strength will do
     return np.geomspace(1.0, share, n) * (largest if largest > 0 else 1.0)
 

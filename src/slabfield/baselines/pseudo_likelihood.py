@@ -56,7 +56,7 @@ class L1PseudoLikelihood(BaseEstimator):  # type: ignore[misc]
         Strengths tried, from the smallest that leaves no edge down.
     smallest : float, optional
         Last strength as a share of the first; None takes 0.01, or 0.001 where there are more
-        rows than nodes.
+        than 100 rows a node.
     tolerance : float
         Duality gap, relative to the objective, to which every problem is solved.
     binarize : number or dict, optional
