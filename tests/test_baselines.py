@@ -227,7 +227,8 @@ def test_coefficients_are_those_of_glmnet() -> None:
 def test_compiled_descent_equals_plain_proximal_gradient() -> None:
     rng = np.random.default_rng(4)
     root = rng.normal(size=(9, 12))
-    gram, slope = root.T @ root, rng.normal(scale=3, size=12)
+    # as in a regression, the slope lies in the range of the matrix: else there is no minimum
+    gram, slope = root.T @ root, root.T @ rng.normal(scale=3, size=9)
     start = rng.normal(size=12) * (rng.random(12) < 0.5)
     value, moved, left = start.copy(), np.zeros(12), slope.copy()
     run_descent(gram, left, value, moved, 1.0, 1e-12)
