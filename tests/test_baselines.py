@@ -177,6 +177,21 @@ def test_coefficients_are_those_of_scikit_learn(strength: float) -> None:
         assert np.allclose(ours.intercept[0], theirs.intercept_[0], atol=1e-6)
 
 
+@pytest.mark.parametrize("seed", [1013, 1029, 1039, 1063, 1113])
+def test_nearly_separable_tables_at_tiny_strengths_are_solved(seed: int) -> None:
+    # found by searching: plain coordinate descent stopped at gaps from 1e-7 to 0.5 on these
+    rng = np.random.default_rng(seed)
+    n_rows, n_nodes = int(rng.integers(4, 80)), int(rng.integers(2, 20))
+    rows = (rng.random((n_rows, n_nodes)) < rng.random(n_nodes)).astype(np.uint8)
+    if seed % 3 == 0:
+        rows[:, 1], rows[:, 2] = rows[:, 0], rows[:, 3] ^ rows[:, 0]
+    rows[0], rows[1] = 0, 1
+    pairs = L1PseudoLikelihood().path(rows, np.geomspace(0.25, 1e-4, 8))
+    for k in range(8):
+        gap = pair_gap(rows.astype(float), pairs.bias[k], pairs.coupling[k], pairs.strengths[k])
+        assert gap <= LIMIT
+
+
 def test_couplings_are_those_of_scikit_learn_on_the_stacked_problem() -> None:
     rows, strength, big = BLOCK[:, :5].astype(float), 0.03, 1e3
     n_rows, n_nodes = rows.shape
