@@ -13,6 +13,7 @@ from pathlib import Path
 from draw_speed import effective
 from iteration_speed import by_nodes, by_part
 from kernel_speed import gibbs, pair_counts
+from rivals_speed import paths
 from startup_speed import startup
 from timing import setting
 
@@ -41,6 +42,7 @@ def main() -> None:
             "pair counts": lambda: pair_counts(quick),
             "cost by nodes": lambda: by_nodes(quick, folder / PICTURE),
             "effective draws": lambda: effective(quick),
+            "L1 paths": lambda: paths(quick),
             "start-up": lambda: startup(quick),
         }
         texts = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from slabfield._jit import jit
+from slabfield.kernels.neighbourhood import descend
 from slabfield.kernels.slab import (
     draw_conditional,
     draw_window,
@@ -105,3 +106,8 @@ def step_bias(engine, sums, prior, group_start, langevin, jumps, state, work, ju
     for _ in range(n):
         for i in range(state.bias.size):
             bias_update(engine, sums, prior, state, i, rng)
+
+
+@jit
+def run_descent(gram, slope, value, moved, strength, tolerance):
+    descend(gram, value.size, slope, value, moved, strength, tolerance)

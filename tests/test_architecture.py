@@ -28,6 +28,8 @@ ORDER = (
     "sampler",
     "posterior",
     "estimator",
+    "baselines",
+    "evaluate",
     "plots",
     "cli",
 )
@@ -178,5 +180,7 @@ def test_public_names() -> None:
     assert set(slabfield.__all__) <= set(dir(slabfield))
     assert slabfield.datasets.__name__ == "slabfield.datasets"
     assert slabfield.plots.__name__ == "slabfield.plots"
+    assert slabfield.baselines.__name__ == "slabfield.baselines"
+    assert slabfield.evaluate.__name__ == "slabfield.evaluate"
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         slabfield.nonsense  # noqa: B018

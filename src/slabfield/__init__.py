@@ -15,16 +15,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from slabfield import datasets, plots
+    from slabfield import baselines, datasets, evaluate, plots
     from slabfield.estimator import SpikeSlabMRF
     from slabfield.posterior import Posterior
 
-__all__ = ["Posterior", "SpikeSlabMRF", "__version__", "datasets", "plots"]
+__all__ = [
+    "Posterior",
+    "SpikeSlabMRF",
+    "__version__",
+    "baselines",
+    "datasets",
+    "evaluate",
+    "plots",
+]
 
 __version__: str
 
 _HOMES = {"SpikeSlabMRF": "slabfield.estimator", "Posterior": "slabfield.posterior"}
-_MODULES = ("datasets", "plots")
+_MODULES = ("baselines", "datasets", "evaluate", "plots")
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,285 @@
+"""Separate L1-penalised logistic regressions, one for each node, made into one field."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from threadpoolctl import threadpool_limits
+
+from slabfield import checks
+from slabfield.baselines.node_solver import (
+    NodePath,
+    largest_strengths,
+    scores,
+    solve_node,
+)
+from slabfield.baselines.path import (
+    RegularisationPath,
+    check_settings,
+    check_strengths,
+    fold_of_rows,
+    keep_names,
+    strength_grid,
+    warn_of_gap,
+)
+
+Array = NDArray[np.float64]
+
+RULES = ("max", "min", "and", "or")
+SELECTIONS = ("cv", "ebic", "bic")
+WARM_STARTS = 10
+
+
+def combine(coefficients: Array, rule: str) -> Array:
+    """Make one symmetric matrix of the two coefficients that every pair of nodes has.
+
+    Parameters
+    ----------
+    coefficients : array of shape (..., D, D)
+        Row i is the regression of node i.
+    rule : {"max", "min", "and", "or"}
+        The coefficient of larger or of smaller magnitude; or the mean of the two where both, or
+        where either, is not 0.
+
+    Returns
+    -------
+    array of shape (..., D, D)
+        The couplings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield.baselines.neighbourhood import combine
+    >>> combine(np.array([[0.0, -2.0], [1.0, 0.0]]), "max")
+    array([[ 0., -2.],
+           [-2.,  0.]])
+    """
+    other = np.swapaxes(coefficients, -1, -2)
+    upper = np.triu(np.ones(coefficients.shape[-2:], dtype=np.bool_))
+    # symmetric both: of each pair, the coefficient of the lower node and that of the higher one
+    low, high = np.where(upper, coefficients, other), np.where(upper, other, coefficients)
+    if rule == "max":
+        return np.where(np.abs(high) > np.abs(low), high, low)
+    if rule == "min":
+        return np.where(np.abs(high) < np.abs(low), high, low)
+    both = (low != 0) & (high != 0)
+    return np.where(both | (rule == "or"), (low + high) / 2, 0.0)
+
+
+class L1Neighbourhood(BaseEstimator):  # type: ignore[misc]
+    r"""A binary field from one L1-penalised logistic regression for each node.
+
+    Node i is regressed on all others (Ravikumar, Wainwright & Lafferty 2010); the intercept is
+    free, and predictors are 0 and 1, not standardised:
+
+    .. math:: \min_{b, v}\; \frac1N \sum_r [\log(1 + e^{\eta_r}) - x_{ri} \eta_r]
+        + \lambda \sum_j |v_j|, \quad \eta_r = b + \sum_{j \ne i} v_j x_{rj}
+
+    Each pair of nodes then has two coefficients, of which ``rule`` makes one coupling; a bias is
+    the intercept of its node. A column that never changes gets no couplings, and as its bias the
+    log odds with half a row of each value added.
+
+    Parameters
+    ----------
+    rule : {"max", "min", "and", "or"}
+        "max" and "min" take the coefficient of larger and smaller magnitude ("Wain Max" and
+        "Wain Min" of the paper). "and" and "or" take the mean of the two where both, or either,
+        are not 0, as IsingFit does.
+    select : {"cv", "ebic", "bic"}
+        How the strength is chosen: by the held-out loss, or by an information criterion.
+    strength : float, optional
+        A strength for all nodes; nothing is chosen then.
+    shared : bool
+        Choose one strength for all nodes, by the sum of their scores, instead of one for each.
+    gamma : float
+        Extra penalty on size of "ebic"; 0 makes it "bic".
+    n_folds : int
+        Folds of "cv".
+    n_strengths : int
+        Strengths tried, from the smallest that leaves no edge down.
+    smallest : float, optional
+        Last strength as a share of the first; None takes 0.01, or 0.001 where there are more
+        than 100 rows a node.
+    tolerance : float
+        Duality gap, relative to the objective, to which every problem is solved.
+    binarize : number or dict, optional
+        Turn numeric columns into 1 where the value is at least this; a dict names columns.
+    random_state : int, RandomState, Generator or None
+        Seed of the folds.
+    n_jobs : int, optional
+        Nodes solved at a time, in threads; None and -1 take as many as there are cores.
+
+    Attributes
+    ----------
+    coupling_ : array of shape (D, D)
+        Symmetric, zero on the diagonal, on the 0/1 scale.
+    bias_ : array of shape (D,)
+    strength_ : array of shape (D,)
+        Strength of each node.
+    gap_ : float
+        Largest relative duality gap of the D regressions kept.
+    coding_notes_ : list of str
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Only where the table had column names.
+
+    Examples
+    --------
+    >>> from slabfield.baselines import L1Neighbourhood
+    >>> from slabfield.datasets import make_block
+    >>> rows = make_block(200, random_state=1).rows
+    >>> model = L1Neighbourhood(rule="min", select="ebic").fit(rows)
+    >>> model.coupling_.shape, bool(model.gap_ < 1e-9)
+    ((12, 12), True)
+    """
+
+    def __init__(
+        self,
+        rule: str = "max",
+        select: str = "cv",
+        strength: float | None = None,
+        shared: bool = False,
+        gamma: float = 0.25,
+        n_folds: int = 5,
+        n_strengths: int = 100,
+        smallest: float | None = None,
+        tolerance: float = 1e-9,
+        binarize: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.rule = rule
+        self.select = select
+        self.strength = strength
+        self.shared = shared
+        self.gamma = gamma
+        self.n_folds = n_folds
+        self.n_strengths = n_strengths
+        self.smallest = smallest
+        self.tolerance = tolerance
+        self.binarize = binarize
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None) -> L1Neighbourhood:
+        """Choose the strengths and fit a field to the rows of X; y is ignored.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (N, D)
+            Two-valued columns.
+        y : ignored
+
+        Returns
+        -------
+        L1Neighbourhood
+            Itself, fitted.
+        """
+        table, columns = self._open(X)
+        largest = largest_strengths(columns)
+        self.strength_ = self._choose(columns, largest)
+        paths = self._solve(columns, _approaches(largest, self.strength_))
+        self.gap_ = max(float(path.gap[-1]) for path in paths)
+        warn_of_gap(self.gap_, self.tolerance)
+        self.coupling_ = combine(np.stack([path.coefficient[-1] for path in paths]), self.rule)
+        self.bias_ = np.array([path.intercept[-1] for path in paths])
+        keep_names(self, table)
+        return self
+
+    def path(self, X: Any, strengths: ArrayLike | None = None) -> RegularisationPath:
+        """Fit a field for each of many strengths, the same for all nodes; chooses nothing.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (N, D)
+            Two-valued columns.
+        strengths : array, optional
+            The strengths; None takes ``n_strengths`` of them, from where all couplings are 0.
+
+        Returns
+        -------
+        RegularisationPath
+            Strengths in falling order with their fields.
+
+        Examples
+        --------
+        >>> from slabfield.baselines import L1Neighbourhood
+        >>> from slabfield.datasets import make_block
+        >>> rows = make_block(100, random_state=1).rows
+        >>> L1Neighbourhood(n_strengths=5, smallest=0.1).path(rows).density.shape
+        (5,)
+        """
+        _, columns = self._open(X)
+        if strengths is None:
+            grid = self._grid(float(largest_strengths(columns).max()), columns)
+        else:
+            grid = check_strengths(strengths)
+        paths = self._solve(columns, [grid] * len(columns))
+        gap = np.max([path.gap for path in paths], axis=0)
+        warn_of_gap(float(gap.max()), self.tolerance)
+        coefficients = np.stack([path.coefficient for path in paths], axis=1)
+        bias = np.stack([path.intercept for path in paths], axis=1)
+        return RegularisationPath(grid, bias, combine(coefficients, self.rule), gap)
+
+    def _open(self, X: Any) -> tuple[checks.CodedTable, NDArray[np.uint8]]:
+        checks.check_choice("rule", self.rule, RULES)
+        check_settings(self, SELECTIONS)
+        checks.check_number("gamma", self.gamma, 0.0)
+        table = checks.code_binary(X, self.binarize)
+        return table, np.ascontiguousarray(table.rows.T)
+
+    def _grid(self, largest: float, columns: NDArray[np.uint8]) -> Array:
+        n_nodes, n_rows = columns.shape
+        return strength_grid(largest, n_rows, n_nodes, self.n_strengths, self.smallest)
+
+    def _choose(self, columns: NDArray[np.uint8], largest: Array) -> Array:
+        """Strength of each node."""
+        n_nodes = len(columns)
+        if self.strength is not None:
+            return np.full(n_nodes, float(self.strength))
+        tops = np.full(n_nodes, largest.max()) if self.shared else largest
+        grids = [self._grid(float(top), columns) for top in tops]
+        folds = self._folds(columns)
+        gamma = self.gamma if self.select == "ebic" else 0.0
+        found = np.stack(
+            self._run(scores, [
+                (columns, folds, i, grids[i], gamma, self.tolerance) for i in range(n_nodes)
+            ])
+        )  # fmt: skip
+        if self.shared:
+            found = np.broadcast_to(found.sum(axis=0), found.shape)
+        best = np.argmin(found, axis=1)
+        return np.array([grid[k] for grid, k in zip(grids, best, strict=True)])
+
+    def _folds(self, columns: NDArray[np.uint8]) -> Any:
+        """Training and held-out columns of each fold, or None where nothing is held out."""
+        if self.select != "cv":
+            return None
+        fold = fold_of_rows(columns.shape[1], self.n_folds, self.random_state)
+        return [
+            (np.ascontiguousarray(columns[:, fold != k]), columns[:, fold == k])
+            for k in range(self.n_folds)
+        ]
+
+    def _solve(self, columns: NDArray[np.uint8], grids: list[Array]) -> list[NodePath]:
+        tasks = [(columns, i, grid, self.tolerance) for i, grid in enumerate(grids)]
+        return self._run(solve_node, tasks)
+
+    def _run(self, function: Any, tasks: list[Any]) -> list[Any]:
+        jobs = -1 if self.n_jobs is None else self.n_jobs
+        # compiled code holds no lock, so threads are enough and nothing is copied
+        with threadpool_limits(1):
+            run = Parallel(jobs, prefer="threads")
+            return list(run(delayed(function)(*task) for task in tasks))
+
+
+def _approaches(largest: Array, strengths: Array) -> list[Array]:
+    """Return a few falling strengths that end at the one of each node, for warm starts."""
+    return [
+        np.geomspace(top, aim, WARM_STARTS) if top > aim else np.array([aim])
+        for top, aim in zip(largest, strengths, strict=True)
+    ]

@@ -1,0 +1,160 @@
+"""One node's L1-penalised logistic regression on the others: its path, and choosing on it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slabfield.kernels.neighbourhood import node_path
+
+Array = NDArray[np.float64]
+Bits = NDArray[np.uint8]
+
+MOST_STEPS = 200
+
+
+class NodePath(NamedTuple):
+    """Regressions of one node for falling strengths."""
+
+    intercept: Array
+    """Shape (K,)."""
+    coefficient: Array
+    """Shape (K, D), 0 for the node itself."""
+    gap: Array
+    """Relative duality gap, shape (K,)."""
+
+
+def varying(columns: Bits) -> NDArray[np.bool_]:
+    """Which columns, the rows of the array, hold both values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield.baselines.node_solver import varying
+    >>> varying(np.array([[0, 0], [0, 1]], dtype=np.uint8))
+    array([False,  True])
+    """
+    return np.asarray(columns.any(axis=1) & ~columns.all(axis=1))
+
+
+def largest_strengths(columns: Bits) -> Array:
+    """For each node the smallest strength at which all its coefficients are 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield.baselines.node_solver import largest_strengths
+    >>> largest_strengths(np.array([[0, 0, 1, 1], [0, 1, 1, 1]], dtype=np.uint8))
+    array([0.125, 0.125])
+    """
+    x = columns.astype(np.float64)
+    correlation = np.abs(x @ (x - x.mean(axis=1, keepdims=True)).T) / x.shape[1]
+    np.fill_diagonal(correlation, 0.0)
+    # the sum over a constant column of ones is rounding, not dependence
+    correlation[~varying(columns)] = 0.0
+    return np.asarray(correlation.max(axis=0))
+
+
+def solve_node(columns: Bits, node: int, strengths: Array, tolerance: float) -> NodePath:
+    """Solve for falling strengths. A node that never changes keeps a smoothed intercept alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield.baselines.node_solver import solve_node
+    >>> columns = np.array([[0, 0, 1, 1, 0], [0, 1, 1, 1, 0]], dtype=np.uint8)
+    >>> path = solve_node(columns, 0, np.array([0.2, 0.05]), 1e-9)
+    >>> path.coefficient.round(2)
+    array([[0.  , 0.  ],
+           [0.  , 2.28]])
+    """
+    changes = varying(columns)
+    if not changes[node]:
+        n_rows, ones = columns.shape[1], int(columns[node].sum())
+        smooth = np.log((ones + 0.5) / (n_rows - ones + 0.5))
+        shape = (strengths.size, columns.shape[0])
+        zeros = np.zeros(strengths.size)
+        return NodePath(np.full(strengths.size, smooth), np.zeros(shape), zeros)
+    changes[node] = False
+    found = node_path(columns, node, changes, strengths, tolerance, MOST_STEPS)
+    return NodePath(*found[:3])
+
+
+def mean_losses(path: NodePath, columns: Bits, node: int) -> Array:
+    """Mean logistic loss of the node over rows, for each strength.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield.baselines.node_solver import mean_losses, solve_node
+    >>> columns = np.array([[0, 0, 1, 1], [0, 1, 1, 1]], dtype=np.uint8)
+    >>> path = solve_node(columns, 0, np.array([0.2]), 1e-9)
+    >>> mean_losses(path, columns, 0).round(3)
+    array([0.693])
+    """
+    eta = path.intercept[:, None] + path.coefficient @ columns.astype(np.float64)
+    losses: Array = (np.logaddexp(0.0, eta) - columns[node] * eta).mean(axis=1)
+    return losses
+
+
+def information(path: NodePath, columns: Bits, node: int, gamma: float) -> Array:
+    r"""Extended Bayesian information criterion of each strength (BIC at gamma 0).
+
+    .. math:: -2 \ell + k \log N + 2 \gamma k \log(D - 1)
+
+    with k the number of nonzero coefficients (Chen & Chen 2008; Foygel Barber & Drton 2015).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield.baselines.node_solver import information, solve_node
+    >>> columns = np.array([[0, 0, 1, 1], [0, 1, 1, 1]], dtype=np.uint8)
+    >>> path = solve_node(columns, 0, np.array([0.2]), 1e-9)
+    >>> information(path, columns, 0, gamma=0.25).round(3)
+    array([5.545])
+    """
+    n_nodes, n_rows = columns.shape
+    size = np.count_nonzero(path.coefficient, axis=1)
+    each = np.log(n_rows) + 2 * gamma * np.log(max(n_nodes - 1, 1))
+    return np.asarray(2 * n_rows * mean_losses(path, columns, node) + each * size)
+
+
+def held_out_losses(
+    folds: list[tuple[Bits, Bits]], node: int, strengths: Array, tolerance: float
+) -> Array:
+    """Mean held-out loss of each strength over pairs of (training, held-out) columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield.baselines.node_solver import held_out_losses
+    >>> columns = np.array([[0, 0, 1, 1], [0, 1, 1, 1]], dtype=np.uint8)
+    >>> held_out_losses([(columns, columns)], 0, np.array([0.2]), 1e-9).round(3)
+    array([0.693])
+    """
+    total, n_rows = np.zeros(strengths.size), 0
+    for train, held_out in folds:
+        path = solve_node(train, node, strengths, tolerance)
+        total += mean_losses(path, held_out, node) * held_out.shape[1]
+        n_rows += held_out.shape[1]
+    return np.asarray(total / n_rows)
+
+
+def scores(
+    columns: Bits, folds: Any, node: int, strengths: Array, gamma: float, tolerance: float
+) -> Array:
+    """Score of each strength, the lower the better: held out with folds, EBIC without.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield.baselines.node_solver import scores
+    >>> columns = np.array([[0, 0, 1, 1], [0, 1, 1, 1]], dtype=np.uint8)
+    >>> scores(columns, None, 0, np.array([0.2]), 0.0, 1e-9).round(3)
+    array([5.545])
+    """
+    if folds is not None:
+        return held_out_losses(folds, node, strengths, tolerance)
+    return information(solve_node(columns, node, strengths, tolerance), columns, node, gamma)

@@ -1,0 +1,192 @@
+"""What a path over regularisation strengths is, and how one of its strengths is chosen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+from warnings import warn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from slabfield import checks
+from slabfield.checks.errors import shown_value
+from slabfield.models.field import BinaryField
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class RegularisationPath:
+    """Fields for falling regularisation strengths.
+
+    Parameters
+    ----------
+    strengths : array of shape (K,)
+        Falling, on the scale of the mean loss of a row.
+    bias : array of shape (K, D)
+    coupling : array of shape (K, D, D)
+        Symmetric, on the 0/1 scale.
+    gap : array of shape (K,)
+        Largest duality gap of the problems solved for a strength, relative to its objective.
+
+    Examples
+    --------
+    >>> from slabfield.baselines import L1PseudoLikelihood
+    >>> from slabfield.datasets import make_block
+    >>> path = L1PseudoLikelihood(n_strengths=20).path(make_block(100, random_state=1).rows)
+    >>> path.field(0).n_edges, path.field(19).n_edges > 18, bool(path.gap.max() < 1e-9)
+    (0, True, True)
+    """
+
+    strengths: Array
+    bias: Array = field(repr=False)
+    coupling: Array = field(repr=False)
+    gap: Array = field(repr=False)
+
+    def __len__(self) -> int:
+        """Return the number of strengths."""
+        return int(self.strengths.size)
+
+    def field(self, index: int) -> BinaryField:
+        """Return the field of one strength."""
+        return BinaryField(self.bias[index], self.coupling[index])
+
+    @property
+    def density(self) -> Array:
+        """Share of pairs that have an edge, for each strength."""
+        n_nodes = self.bias.shape[1]
+        counts = np.count_nonzero(self.coupling, axis=(1, 2))
+        return np.asarray(counts / (n_nodes * (n_nodes - 1)))
+
+
+def strength_grid(largest: float, n_rows: int, n_nodes: int, n: int, smallest: Any) -> Array:
+    """Strengths that fall by a constant factor from the largest that matters.
+
+    Parameters
+    ----------
+    largest : float
+        Strength at which all couplings are 0.
+    n_rows, n_nodes : int
+        Size of the table.
+    n : int
+        How many strengths.
+    smallest : float, optional
+        The last as a share of the first; None takes 0.01, or 0.001 where there are more than
+        100 rows a node.
+
+    Returns
+    -------
+    array of shape (n,)
+        The strengths.
+
+    Examples
+    --------
+    >>> from slabfield.baselines.path import strength_grid
+    >>> strength_grid(1.0, 10, 20, 3, None).round(3)
+    array([1.  , 0.1 , 0.01])
+    """
+    share = (1e-3 if n_rows > 100 * n_nodes else 1e-2) if smallest is None else float(smallest)
+    # with no dependence at all in the table any strength will do
+    return np.geomspace(1.0, share, n) * (largest if largest > 0 else 1.0)
+
+
+def check_strengths(strengths: ArrayLike) -> Array:
+    """Return strengths in falling order; refuse what is not a list of positive numbers.
+
+    Examples
+    --------
+    >>> from slabfield.baselines.path import check_strengths
+    >>> check_strengths([0.1, 0.3])
+    array([0.3, 0.1])
+    """
+    values = np.atleast_1d(np.asarray(strengths, dtype=np.float64))
+    if values.ndim != 1 or values.size == 0 or not np.all(np.isfinite(values) & (values > 0)):
+        raise checks.InputError(
+            "strengths must be a list of positive, finite numbers; got "
+            f"{shown_value(strengths)}. Pass for example strengths=[0.1, 0.03]."
+        )
+    return np.sort(values)[::-1].copy()
+
+
+def check_settings(estimator: Any, selections: tuple[str, ...]) -> None:
+    """Check the parameters that both L1 estimators have.
+
+    Examples
+    --------
+    >>> from slabfield.baselines import L1PseudoLikelihood
+    >>> from slabfield.baselines.path import check_settings
+    >>> check_settings(L1PseudoLikelihood(), ("cv", "bic"))
+    """
+    checks.check_choice("select", estimator.select, selections)
+    if estimator.strength is not None:
+        checks.check_number("strength", estimator.strength, 0.0, include_low=False)
+    checks.check_positive_int("n_folds", estimator.n_folds, low=2)
+    checks.check_positive_int("n_strengths", estimator.n_strengths, low=2)
+    if estimator.smallest is not None:
+        checks.check_number(
+            "smallest", estimator.smallest, 0.0, 1.0, include_low=False, include_high=False
+        )
+    checks.check_number("tolerance", estimator.tolerance, 0.0, include_low=False)
+    if estimator.n_jobs != -1:
+        checks.check_positive_int("n_jobs", estimator.n_jobs, allow_none=True)
+
+
+def fold_of_rows(n_rows: int, n_folds: int, random_state: Any) -> NDArray[np.int64]:
+    """Assign every row to a fold at random, the folds being of equal size up to one row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield.baselines.path import fold_of_rows
+    >>> np.bincount(fold_of_rows(11, 5, 0))
+    array([3, 2, 2, 2, 2])
+    """
+    if n_rows < n_folds:
+        raise checks.InputError(
+            f"Cross-validation needs at least as many rows as folds; found {n_rows} rows for "
+            f"{n_folds} folds. Pass n_folds={max(2, n_rows)} or less, or another select."
+        )
+    if isinstance(random_state, np.random.RandomState):
+        random_state = int(random_state.randint(2**31))
+    rng = np.random.default_rng(random_state)
+    return np.asarray(rng.permutation(np.arange(n_rows) % n_folds), dtype=np.int64)
+
+
+def warn_of_gap(gap: float, tolerance: float) -> None:
+    """Warn where a solver stopped before its tolerance.
+
+    Examples
+    --------
+    >>> from slabfield.baselines.path import warn_of_gap
+    >>> warn_of_gap(1e-10, 1e-9)
+    """
+    if gap > tolerance:
+        warn(
+            f"The solver must reach a relative duality gap of {tolerance:g}; it stopped at "
+            f"{gap:.2g}. Ask for more: raise smallest or tolerance, or drop near-constant columns.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+
+
+def keep_names(estimator: Any, table: checks.CodedTable) -> None:
+    """Write what every fitted estimator keeps of its table.
+
+    Examples
+    --------
+    >>> from slabfield.baselines import ChowLiuTree
+    >>> from slabfield.baselines.path import keep_names
+    >>> from slabfield.checks import code_binary
+    >>> tree = ChowLiuTree()
+    >>> keep_names(tree, code_binary([[0, 1], [1, 0]]))
+    >>> tree.n_features_in_
+    2
+    """
+    estimator.coding_notes_ = list(table.notes)
+    estimator.n_features_in_ = table.rows.shape[1]
+    if table.has_names:
+        estimator.feature_names_in_ = np.array(table.names, dtype=object)
+    elif hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_

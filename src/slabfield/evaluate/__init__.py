@@ -1,0 +1,52 @@
+"""How good a learnt field is: likelihoods of held-out rows, and recovery of known edges.
+
+Examples
+--------
+>>> from slabfield import baselines, datasets, evaluate
+>>> field, rows, _ = datasets.make_block(200, random_state=1)
+>>> tree = baselines.ChowLiuTree().fit(rows[:100])
+>>> evaluate.conditional_log_likelihood(tree, rows[100:], groups=[0, 1, 2]).shape
+(100,)
+>>> evaluate.edge_recovery(field, tree).n_edges
+11
+"""
+
+from __future__ import annotations
+
+from slabfield.evaluate.conditional import (
+    conditional_log_likelihood,
+    lattice_patches,
+    pseudo_log_likelihood,
+)
+from slabfield.evaluate.fields import draw_fields
+from slabfield.evaluate.likelihood import (
+    LogLikelihood,
+    LogPartition,
+    log_likelihood,
+    log_partition,
+)
+from slabfield.evaluate.structure import (
+    EdgeRecovery,
+    PrecisionRecallCurve,
+    calibration,
+    edge_density,
+    edge_recovery,
+    precision_recall,
+)
+
+__all__ = [
+    "EdgeRecovery",
+    "LogLikelihood",
+    "LogPartition",
+    "PrecisionRecallCurve",
+    "calibration",
+    "conditional_log_likelihood",
+    "draw_fields",
+    "edge_density",
+    "edge_recovery",
+    "lattice_patches",
+    "log_likelihood",
+    "log_partition",
+    "precision_recall",
+    "pseudo_log_likelihood",
+]

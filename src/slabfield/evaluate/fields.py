@@ -1,0 +1,159 @@
+"""What can be evaluated: one field, a fitted estimator, or a mixture of fields."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from slabfield import checks
+from slabfield.models.field import BinaryField
+from slabfield.posterior import Posterior
+
+Array = NDArray[np.float64]
+Evaluable: TypeAlias = Any
+"""A BinaryField, a fitted estimator with ``bias_`` and ``coupling_``, or a sequence of them."""
+
+
+def as_fields(model: Evaluable) -> list[BinaryField]:
+    """Return the fields that a model is a mixture of; one field is a mixture of one.
+
+    Parameters
+    ----------
+    model : BinaryField, fitted estimator, or sequence of these
+        What to evaluate.
+
+    Returns
+    -------
+    list of BinaryField
+        All over the same number of nodes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield.evaluate.fields import as_fields
+    >>> from slabfield.models.field import BinaryField
+    >>> coins = BinaryField(np.zeros(2), np.zeros((2, 2)))
+    >>> len(as_fields(coins)), len(as_fields([coins, coins]))
+    (1, 2)
+    """
+    members = list(model) if isinstance(model, Sequence) else [model]
+    fields = [_as_field(member) for member in members]
+    if not fields or len({field.n_nodes for field in fields}) > 1:
+        found = sorted({field.n_nodes for field in fields})
+        raise checks.InputError(
+            "A mixture needs at least one field, and all over the same nodes; found "
+            f"{len(fields)} fields, of {found} nodes. Pass fields learnt from the same columns."
+        )
+    return fields
+
+
+def _as_field(member: Any) -> BinaryField:
+    if isinstance(member, BinaryField):
+        return member
+    if hasattr(member, "bias_") and hasattr(member, "coupling_"):
+        return BinaryField(member.bias_, member.coupling_)
+    raise checks.InputError(
+        "What is evaluated must be a BinaryField, a fitted estimator, or a list of these; got "
+        f"{type(member).__name__}. Fit the estimator first, or build BinaryField(bias, coupling); "
+        "draw_fields turns a Posterior into a list."
+    )
+
+
+def draw_fields(posterior: Posterior, n_fields: int = 100) -> list[BinaryField]:
+    """Fields of evenly spaced posterior draws, for a mixture (the paper's "Bayes").
+
+    Parameters
+    ----------
+    posterior : Posterior
+        What a fit returned.
+    n_fields : int
+        How many draws, at most as many as there are.
+
+    Returns
+    -------
+    list of BinaryField
+        One for each draw taken.
+
+    Examples
+    --------
+    >>> from slabfield import SpikeSlabMRF, datasets
+    >>> from slabfield.evaluate import draw_fields
+    >>> rows = datasets.make_block(60, random_state=0, n_groups=1).rows
+    >>> posterior = SpikeSlabMRF(n_draws=100, random_state=0).fit(rows).posterior_
+    >>> len(draw_fields(posterior, 20))
+    20
+    """
+    n_fields = checks.check_positive_int("n_fields", n_fields)
+    draws = posterior.draws
+    bias = draws.bias.reshape(-1, posterior.n_nodes)
+    edges = np.where(draws.present, draws.coupling, 0.0).reshape(len(bias), -1)
+    taken = np.unique(np.linspace(0, len(bias) - 1, min(n_fields, len(bias))).round().astype(int))
+    upper = np.triu_indices(posterior.n_nodes, 1)
+    fields = []
+    for k in taken:
+        coupling = np.zeros((posterior.n_nodes,) * 2)
+        coupling[upper] = edges[k]
+        fields.append(BinaryField(bias[k], coupling + coupling.T))
+    return fields
+
+
+def check_rows(rows: ArrayLike, n_nodes: int) -> NDArray[np.uint8]:
+    """Return rows of 0 and 1 as wide as the fields; refuse others.
+
+    Parameters
+    ----------
+    rows : array of shape (N, D)
+        States.
+    n_nodes : int
+        Nodes of the fields.
+
+    Returns
+    -------
+    array of uint8, shape (N, D)
+        The rows.
+
+    Examples
+    --------
+    >>> from slabfield.evaluate.fields import check_rows
+    >>> check_rows([[0.0, 1.0]], 2)
+    array([[0, 1]], dtype=uint8)
+    """
+    states = np.asarray(rows)
+    if states.ndim != 2 or states.shape[1] != n_nodes or not len(states):
+        raise checks.InputError(
+            f"rows must be a table of {n_nodes} columns, one for each node, with at least one "
+            f"row; found an array of shape {states.shape}. Pass rows of shape (N, {n_nodes})."
+        )
+    strange = states[(states != 0) & (states != 1)]
+    if strange.size:
+        raise checks.InputError(
+            f"rows must hold only 0 and 1; they also hold {np.unique(strange)[:5].tolist()}. Code "
+            "them as the training table was coded: the larger of two numbers is 1."
+        )
+    return np.ascontiguousarray(states.astype(np.uint8))
+
+
+def log_mean_exp(values: Array) -> Array:
+    """Logarithm of the mean of exponentials, along the first axis.
+
+    Parameters
+    ----------
+    values : array of shape (K, ...)
+        Logarithms.
+
+    Returns
+    -------
+    array of shape (...)
+        Logarithm of their mean.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield.evaluate.fields import log_mean_exp
+    >>> np.exp(log_mean_exp(np.log([0.1, 0.3]))).round(3)
+    np.float64(0.2)
+    """
+    return np.asarray(np.logaddexp.reduce(values, axis=0) - np.log(len(values)))[()]

@@ -1,0 +1,188 @@
+r"""Sums over rows that L1-penalised logistic regressions on 0/1 predictors are made of.
+
+Predictors are rows of ``columns``, (D, N), so that one of them is contiguous. Objectives are sums
+over the rows, not means: the caller multiplies strengths by the number of rows.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from slabfield._jit import fast, inner
+from slabfield.kernels.table import exponentiate
+
+LOG_BLOCK = 64
+"""Factors of at most 2 that are multiplied before one logarithm is taken."""
+
+
+@fast
+def minus_absolute(predictor, out):
+    """Fill ``out`` with minus the magnitudes of the predictor."""
+    for r in range(out.size):
+        out[r] = -abs(predictor[r])
+
+
+@fast
+def finish_statistics(predictor, target, small, residual, weight):
+    """Fill residuals and weights, given exp(-|predictor|); return the sum of the linear parts."""
+    total = 0.0
+    for r in range(predictor.size):
+        eta, e = predictor[r], small[r]
+        share = 1.0 / (1.0 + e)
+        p = share if eta >= 0.0 else e * share
+        residual[r] = target[r] - p
+        weight[r] = e * share * share
+        total += (eta if eta >= 0.0 else 0.0) - target[r] * eta
+    return total
+
+
+@fast
+def product_of(values, start, stop):
+    """Product of 1 + value."""
+    product = 1.0
+    for r in range(start, stop):
+        product *= 1.0 + values[r]
+    return product
+
+
+@inner
+def statistics(predictor, target, residual, weight, scratch):
+    r"""Fill residuals :math:`y - p` and weights :math:`p (1 - p)`; return the loss.
+
+    .. math:: \sum_r \log(1 + e^{\eta_r}) - y_r \eta_r
+
+    The logarithm is taken of products of 64 factors, none above 2.
+    """
+    n = predictor.size
+    minus_absolute(predictor, scratch)
+    exponentiate(scratch, 0.0, scratch.view(np.int64))
+    total = finish_statistics(predictor, target, scratch, residual, weight)
+    for start in range(0, n, LOG_BLOCK):
+        total += math.log(product_of(scratch, start, min(n, start + LOG_BLOCK)))
+    return total
+
+
+@fast
+def dot(a, b):
+    """Sum of products."""
+    total = 0.0
+    for r in range(b.size):
+        total += a[r] * b[r]
+    return total
+
+
+@fast
+def dot_four(a, b, c, d, e):
+    """Four sums of products with one array."""
+    p, q, s, t = 0.0, 0.0, 0.0, 0.0
+    for r in range(e.size):
+        value = e[r]
+        p += a[r] * value
+        q += b[r] * value
+        s += c[r] * value
+        t += d[r] * value
+    return p, q, s, t
+
+
+@inner
+def dots(columns, chosen, n_chosen, values, out):
+    """Sums of products of chosen columns with one array, four at a time."""
+    k = 0
+    while k + 4 <= n_chosen:
+        out[k], out[k + 1], out[k + 2], out[k + 3] = dot_four(
+            columns[chosen[k]], columns[chosen[k + 1]], columns[chosen[k + 2]],
+            columns[chosen[k + 3]], values,
+        )  # fmt: skip
+        k += 4
+    while k < n_chosen:
+        out[k] = dot(columns[chosen[k]], values)
+        k += 1
+
+
+@fast
+def multiply(a, b, out):
+    """Fill ``out`` with the products."""
+    for r in range(out.size):
+        out[r] = a[r] * b[r]
+
+
+@fast
+def fill_with(out, value):
+    """Fill ``out`` with one number."""
+    for r in range(out.size):
+        out[r] = value
+
+
+@fast
+def add_scaled(out, factor, source):
+    """Add a multiple of ``source``."""
+    for r in range(out.size):
+        out[r] += factor * source[r]
+
+
+@inner
+def soft(value, threshold):
+    """Soft threshold: what minimises (v - value)^2 / 2 + threshold |v|."""
+    if value > threshold:
+        return value - threshold
+    if value < -threshold:
+        return value + threshold
+    return 0.0
+
+
+@inner
+def entropy_of(u):
+    """Binary entropy in natural logarithms."""
+    if u <= 0.0 or u >= 1.0:
+        return 0.0
+    return -u * math.log(u) - (1.0 - u) * math.log1p(-u)
+
+
+@inner
+def dual_value(target, residual, above, factor, shrink):
+    r"""Dual objective :math:`\sum_r H(y_r - s (y_r - u_r))` at a feasible point.
+
+    u is p times ``factor``, or where ``above`` is false 1 - u is 1 - p times ``factor``, so that
+    the residuals y - u sum to 0; s, ``shrink``, brings the correlations within the strength.
+    """
+    total = 0.0
+    for r in range(target.size):
+        p = target[r] - residual[r]
+        u = p * factor if above else 1.0 - (1.0 - p) * factor
+        total += entropy_of(target[r] - shrink * (target[r] - u))
+    return total
+
+
+@inner
+def feasible(ones, n, probability_total):
+    """How to scale p so that y - u sums to 0: whether p itself (else 1 - p), and by what."""
+    if probability_total >= ones:
+        return True, ones / probability_total
+    return False, (n - ones) / (n - probability_total)
+
+
+@fast
+def spread_of(residual, weight):
+    """Sum of squared residuals over weights, the curvature of the dual objective."""
+    total = 0.0
+    for r in range(weight.size):
+        bounded = weight[r] if weight[r] > 1e-300 else 1e-300
+        total += residual[r] * residual[r] / bounded
+    return total
+
+
+@inner
+def proxy_gap(values, n, slope, offset, strength, spread):
+    """Duality gap to second order near the optimum, on the working set; no logarithms.
+
+    ``offset`` is the sum of intercepts times sums of residuals.
+    """
+    aligned, penalty, largest = offset, 0.0, 0.0
+    for a in range(n):
+        aligned -= values[a] * slope[a]
+        penalty += strength * abs(values[a])
+        largest = abs(slope[a]) if abs(slope[a]) > largest else largest
+    short = 1.0 - strength / largest if largest > strength else 0.0
+    return abs(penalty - aligned) + short * abs(aligned) + 0.5 * short * short * spread
