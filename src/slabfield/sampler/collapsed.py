@@ -27,10 +27,10 @@ Array = NDArray[np.float64]
 N_LANES = 16
 PARTICLE_BLOCK = 6
 FEWEST_PARTICLES, MOST_PARTICLES = 128, 16_384
-FIRST_SWEEPS = 2
+FIRST_SWEEPS, MOST_SWEEPS = 2, 8
 SEEN_SWEEPS, SEEN_NODES, SEEN_PARTICLES = 48, 64, 256
 # Mean autocorrelation of nodes that counts as forgotten
-FORGOTTEN = 0.1
+FORGOTTEN = 0.3
 # Noise variance of open log odds that warm-up aims to stay below
 NOISE_LIMIT = 0.25
 # The parts of warm-up after which plan and particles are settled anew, as shares of it
@@ -154,9 +154,9 @@ def autocorrelation(chain: CollapsedChain) -> Array:
 
 
 def sweeps_to_forget(chain: CollapsedChain) -> int:
-    """Gibbs sweeps after which nodes have all but forgotten where they were."""
-    forgotten = np.flatnonzero(autocorrelation(chain) < FORGOTTEN)
-    return int(forgotten[0]) if forgotten.size else SEEN_SWEEPS // 2
+    """Gibbs sweeps after which nodes have mostly forgotten where they were, within bounds."""
+    forgotten = np.flatnonzero(autocorrelation(chain)[: MOST_SWEEPS + 1] < FORGOTTEN)
+    return int(forgotten[0]) if forgotten.size else MOST_SWEEPS
 
 
 def revise(chain: CollapsedChain) -> CollapsedChain:
