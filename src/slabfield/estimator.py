@@ -11,7 +11,8 @@ from sklearn.base import BaseEstimator
 
 from slabfield import checks
 from slabfield.models.binary import BinaryPairwise
-from slabfield.posterior import Draws, Posterior
+from slabfield.draws import Draws
+from slabfield.posterior import Posterior
 from slabfield.priors import Prior
 from slabfield.sampler.parallel import run_chains
 from slabfield.sampler.progress import chain_progress
@@ -22,6 +23,7 @@ from slabfield.sampler.settings import (
     FULL_MAX_PARAMETERS,
     Settings,
     bayes_exact,
+    default_particles,
     gold_standard,
     paper,
 )
@@ -45,8 +47,7 @@ class SpikeSlabMRF(BaseEstimator):  # type: ignore[misc]
         "particles" approximates by Gibbs samples, at any size; "auto" is exact up to 16 nodes.
     preset : {"default", "paper"}
         "paper" is Algorithm 1 of the paper with its settings, or with ``likelihood="exact"`` its
-        exact version. "default" is collapsed Gibbs where the likelihood is exact, and the paper's
-        settings elsewhere.
+        exact version. "default" is collapsed sweeps over blocks of nodes, which need no tuning.
     n_chains : int
         Independent chains; at least two are needed to judge convergence.
     n_warmup, n_draws : int, optional
@@ -219,10 +220,10 @@ add_probability, delete_probability : optional
         )
         if exact:
             checks.check_exact_size(n_nodes, EXACT_MAX_NODES)
-        if not exact:
-            base = paper()
-        else:
+        if exact:
             base = bayes_exact(n_rows) if self.preset == "paper" else gold_standard()
+        else:
+            base = paper() if self.preset == "paper" else default_particles()
         names = asdict(base).keys() & self.get_params(deep=False).keys()
         own = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         # 1 for 1.0 would be another type, and have everything compiled anew
@@ -256,14 +257,6 @@ def _seed_of(random_state: Any) -> int:
 
 
 def _posterior(results: list[ChainResult], names: list[str], told: dict[str, Any]) -> Posterior:
-    records = [result.record for result in results]
-    hyper = np.stack([record.hyper for record in records])
-    draws = Draws(
-        np.stack([record.coupling for record in records]),
-        np.stack([record.present for record in records]),
-        np.stack([record.bias for record in records]),
-        hyper[..., 0],
-        hyper[..., 1],
-    )
-    info = [{**r.info._asdict(), "cpu_seconds": r.cpu_seconds} for r in results]
+    draws = Draws.from_chains([r.record for r in results], [r.chance for r in results])
+    info = [{**r.info._asdict(), "cpu_seconds": r.cpu_seconds, **r.settled} for r in results]
     return Posterior(draws, names, told, info)

@@ -4,36 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from slabfield.draws import Draws
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Array = NDArray[np.float64]
 
-RHAT_LIMIT = 1.05
-ESS_LIMIT = 100.0
+# What "converged" means, everywhere: of the whole, of biases and of open edges
+WHOLE_RHAT, WHOLE_ESS = 1.01, 400.0
+RHAT_LIMIT, ESS_LIMIT = 1.05, 100.0
 OPEN_RANGE = (0.05, 0.95)
+LOOKED_AT = 0.01
+CHAINS_NEEDED = 4
+# Noise of open log odds, and difference of the halves of the particles, that are too much
+NOISE_LIMIT, HALVES_LIMIT = 1.0, 4.0
 INTERVAL = 0.95
 MIN_DRAWS = 4
 RUN_LONGER = "Run longer (n_draws, n_warmup)"
-
-
-class Draws(NamedTuple):
-    """Kept states of all chains; the first two axes are chain and draw.
-
-    Edges are in the order of ``numpy.triu_indices(D, 1)``; ``coupling`` is A, and 0 where the edge
-    is absent (``present``, Y, is False).
-    """
-
-    coupling: Array
-    present: NDArray[np.bool_]
-    bias: Array
-    p0: Array
-    sigma0: Array
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,8 +73,26 @@ class Posterior:
 
     @cached_property
     def edge_probability(self) -> Array:
-        """Inclusion probability of every edge, in edge order."""
-        return np.asarray(self.draws.present.mean(axis=(0, 1)), dtype=np.float64)
+        """Inclusion probability of every edge, in edge order.
+
+        The mean of the conditional probabilities that the sampler met (less rough than counting,
+        and finely ranked where an edge was never drawn), or else the share of draws.
+        """
+        return np.where(self._has_chance, self._mean_chance, self.visit_share)
+
+    @cached_property
+    def visit_share(self) -> Array:
+        """Share of the draws in which every edge is present, in edge order."""
+        visits = self.draws.visits().sum(axis=0)
+        return np.asarray(visits / (self.draws.n_chains * self.draws.n_draws), dtype=np.float64)
+
+    @property
+    def _has_chance(self) -> NDArray[np.bool_]:
+        return np.all(np.isfinite(self.draws.chance), axis=0)
+
+    @property
+    def _mean_chance(self) -> Array:
+        return np.asarray(np.nan_to_num(self.draws.chance).mean(axis=0), dtype=np.float64)
 
     @cached_property
     def inclusion_probability(self) -> Array:
@@ -91,8 +102,8 @@ class Posterior:
     @cached_property
     def edge_mean(self) -> Array:
         """Mean of every coupling given that the edge is present; NaN where it never was."""
-        count = self.draws.present.sum(axis=(0, 1))
-        total = self.draws.coupling.sum(axis=(0, 1))
+        count = self.draws.visits().sum(axis=0)
+        total = self.draws.total()
         mean: Array = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
         return mean
 
@@ -109,17 +120,19 @@ class Posterior:
     @cached_property
     def density(self) -> Array:
         """Share of candidate edges present, (chain, draw)."""
-        return np.asarray(self.draws.present.mean(axis=2), dtype=np.float64)
+        return np.asarray(self.draws.n_present / self.draws.n_edges, dtype=np.float64)
 
     @cached_property
     def diagnostics(self) -> dict[str, Array]:
         """R-hat and effective draws, by arviz-stats.
 
         Keys ``rhat_<what>`` and ``ess_<what>`` for what in ``present`` (each inclusion indicator),
-        ``coupling`` (each Y A), ``bias``, ``p0``, ``sigma0`` and ``density``. NaN where something
-        never changed: such a chain says nothing about its own convergence.
+        ``coupling`` (each Y A), ``bias``, ``p0``, ``sigma0``, ``density`` and ``potential`` (the
+        log potential of the data). NaN where something never changed: such a chain says nothing
+        about its own convergence. Indicators and couplings are looked at where the edge is present
+        in 1% to 99% of the draws, or where chains disagree, and are NaN elsewhere.
         """
-        coupling = _rhat_and_ess(self.draws.coupling)
+        coupling = self._of_edges(1)
         found = {"present": self._of_indicators, "coupling": coupling, "bias": self._of_biases}
         found.update(self._of_the_whole)
         rhat = {f"rhat_{name}": values[0] for name, values in found.items()}
@@ -129,7 +142,17 @@ class Posterior:
 
     @cached_property
     def _of_indicators(self) -> tuple[Array, Array]:
-        return _rhat_and_ess(self.draws.present)
+        return self._of_edges(0)
+
+    def _of_edges(self, which: int) -> tuple[Array, Array]:
+        """R-hat and effective draws of presence (0) or coupling (1) of the edges looked at."""
+        rhat, ess = np.full(self.draws.n_edges, np.nan), np.full(self.draws.n_edges, np.nan)
+        share = self.visit_share
+        looked = np.flatnonzero((share >= LOOKED_AT) & (share <= 1 - LOOKED_AT))
+        for begin in range(0, looked.size, 500):
+            some = looked[begin : begin + 500]
+            rhat[some], ess[some] = _rhat_and_ess(self.draws.of_edges(some)[which])
+        return rhat, ess
 
     @cached_property
     def _of_biases(self) -> tuple[Array, Array]:
@@ -137,8 +160,14 @@ class Posterior:
 
     @cached_property
     def _of_the_whole(self) -> dict[str, tuple[Array, Array]]:
-        series = {"p0": self.draws.p0, "sigma0": self.draws.sigma0, "density": self.density}
-        return {name: _rhat_and_ess(values[..., None]) for name, values in series.items()}
+        draws = self.draws
+        series = {"p0": draws.p0, "sigma0": draws.sigma0, "density": self.density}
+        series["potential"] = draws.potential
+        found = {name: _rhat_and_ess(values[..., None]) for name, values in series.items()}
+        for name, (_, ess) in found.items():
+            if np.isfinite(ess[0]):
+                ess[0] = min(ess[0], _array_stats().ess(series[name], method="tail", prob=(0.05, 0.95)))
+        return found
 
     @cached_property
     def warnings(self) -> list[str]:
@@ -149,9 +178,11 @@ class Posterior:
     def converged(self) -> bool:
         """Whether the chains agree and are long enough; ``warnings`` says what is wrong if not.
 
-        R-hat below 1.05 and at least 100 effective draws of p0, sigma0, the density, every bias,
-        and the indicator of every edge with probability in [0.05, 0.95]; and chains in which an
-        edge never changes agree on it.
+        Rank-normalised R-hat below 1.01 and at least 400 effective draws (bulk and tail) of p0,
+        sigma0, the density and the log potential of the data, from at least four chains; R-hat
+        below 1.05 and at least 100 effective draws of every bias and of the indicator of every edge
+        with probability in [0.05, 0.95]; chains in which an edge never changes agree on it; and
+        the particles, if there are any, are healthy.
         """
         return not self.warnings
 
@@ -227,12 +258,10 @@ def _rhat_and_ess(values: NDArray[Any]) -> tuple[Array, Array]:
 
 def _spread_given_presence(draws: Draws) -> tuple[Array, Array, Array]:
     """Standard deviation and highest-density interval of each coupling given presence."""
-    n_edges = draws.present.shape[2]
-    sd, interval = np.full(n_edges, np.nan), np.full((n_edges, 2), np.nan)
-    present = draws.present.reshape(-1, n_edges)
-    coupling = draws.coupling.reshape(-1, n_edges)
-    for edge in np.flatnonzero(present.sum(axis=0) > 1):
-        values = coupling[present[:, edge], edge]
+    sd, interval = np.full(draws.n_edges, np.nan), np.full((draws.n_edges, 2), np.nan)
+    by_edge = draws.values.tocsc()
+    for edge in np.flatnonzero(np.diff(by_edge.indptr) > 1):
+        values = by_edge.data[by_edge.indptr[edge] : by_edge.indptr[edge + 1]]
         sd[edge] = values.std()
         interval[edge] = _array_stats().hdi(values, INTERVAL)
     return sd, interval[:, 0], interval[:, 1]
@@ -241,21 +270,23 @@ def _spread_given_presence(draws: Draws) -> tuple[Array, Array, Array]:
 def _find_problems(posterior: Posterior) -> list[str]:
     problems = []
     chains, draws = posterior.draws.p0.shape
-    if chains < 2:
+    if chains < CHAINS_NEEDED:
         problems.append(
-            "Convergence cannot be judged from one chain. Run at least two, better four (n_chains)."
+            f"Convergence is judged from four chains or more; there {'is' if chains == 1 else 'are'}"
+            f" {chains}. Run more (n_chains)."
         )
     if draws < MIN_DRAWS:
         problems.append(f"{draws} draws a chain are too few to judge convergence. {RUN_LONGER}.")
         return problems
     for name, (rhats, esses) in posterior._of_the_whole.items():
         rhat, ess = rhats[0], esses[0]
-        if rhat > RHAT_LIMIT or ess < ESS_LIMIT:
-            agree = "" if np.isnan(rhat) else f"R-hat {rhat:.2f} (should be below {RHAT_LIMIT}), "
+        if rhat > WHOLE_RHAT or ess < WHOLE_ESS:
+            agree = "" if np.isnan(rhat) else f"R-hat {rhat:.3f} (should be below {WHOLE_RHAT}), "
             problems.append(
                 f"{name} has not settled: {agree}{ess:.0f} effective draws (should be "
-                f"{ESS_LIMIT:.0f} or more). {RUN_LONGER}."
+                f"{WHOLE_ESS:.0f} or more). {RUN_LONGER}."
             )
+    problems += _sick_particles(posterior.info)
     names = posterior.feature_names
     unsettled = _unsettled_biases(posterior)
     if unsettled.size:
@@ -292,7 +323,27 @@ def _rough_edges(posterior: Posterior) -> NDArray[np.intp]:
     rhat, ess = posterior._of_indicators
     rough = undecided & ((rhat > RHAT_LIMIT) | ~(ess >= ESS_LIMIT))
     # Chains that never change and do not agree count however few of many chains they are.
-    of_chain = posterior.draws.present.mean(axis=1)
-    rough |= np.any(of_chain == 1, axis=0) & np.any(of_chain == 0, axis=0)
+    visits = posterior.draws.visits()
+    always = np.any(visits == posterior.draws.n_draws, axis=0)
+    rough |= always & np.any(visits == 0, axis=0)
     worst: NDArray[np.intp] = np.flatnonzero(rough)
     return worst[np.argsort(ess[worst], kind="stable")]
+
+
+def _sick_particles(info: list[dict[str, Any]]) -> list[str]:
+    """Say where the particles were too few or did not mix."""
+    problems = []
+    noise = max((chain.get("noise", 0.0) for chain in info), default=0.0)
+    halves = np.median([chain.get("half_against_half", 1.0) for chain in info]) if info else 1.0
+    if noise > NOISE_LIMIT:
+        problems.append(
+            f"The particles are too few: the noise of log odds has variance {noise:.2f} (should be "
+            f"below {NOISE_LIMIT:g}). Use more (n_particles), or likelihood='pseudo'."
+        )
+    if halves > HALVES_LIMIT:
+        problems.append(
+            "The particles do not mix: those that started from the data and those that started "
+            f"from noise still differ, {halves:.0f} times as much as chance would have it. Do not "
+            "trust strong couplings here; compare with likelihood='pseudo'."
+        )
+    return problems

@@ -158,8 +158,10 @@ def more_particles(
     model = BinaryPairwise(engine.states.shape[0])
     k = engine.work.bias.size
     fresh = particle_cubes(model, n_particles, engine.n_sweeps, k, rng)
-    old = engine.states.shape[1]
-    fresh.states[:] = engine.states[:, np.arange(n_particles) % old]
+    old, half = engine.states.shape[1] // 2, n_particles // 2
+    # the halves stay apart: they started from different places
+    fresh.states[:, :half] = engine.states[:, np.arange(half) % old]
+    fresh.states[:, half:] = engine.states[:, old + np.arange(half) % old]
     return fresh._replace(
         neighbours=engine.neighbours, weights=engine.weights, degree=engine.degree
     )

@@ -32,7 +32,7 @@ SEEN_SWEEPS, SEEN_NODES, SEEN_PARTICLES = 48, 64, 256
 # Mean autocorrelation of nodes that counts as forgotten
 FORGOTTEN = 0.3
 # Noise variance of open log odds that warm-up aims to stay below
-NOISE_LIMIT = 0.25
+NOISE_LIMIT = 0.5
 # The parts of warm-up after which plan and particles are settled anew, as shares of it
 REVISIONS = (0.05, 0.15, 0.35, 0.65)
 
@@ -74,6 +74,8 @@ def start_collapsed(
     else:
         n = settings.n_particles or first_number(sums.n_rows)
         engine = particle_cubes(model, n, settings.n_sweeps or FIRST_SWEEPS, k, rng)
+        from_data = rng.integers(0, len(problem.rows), n // 2)
+        engine.states[:, : n // 2] = problem.rows[from_data].T
     block = new_block(sums.bias / sums.n_rows, k, 1 if exact else N_LANES)
     plan = no_plan(k)
     if not exact and d > FULL_NODES:
@@ -184,3 +186,33 @@ def revise(chain: CollapsedChain) -> CollapsedChain:
         worth = np.maximum(worth, 1e-3 * chance)
         plan = make_plan(worth, chance, model.ends, model.n_nodes, plan.blocks.shape[1])
     return fresh._replace(engine=engine, plan=plan)
+
+
+def half_against_half(engine: ParticleCubes) -> float:
+    """How much the two halves of the particles differ, beside how much chance would have them.
+
+    One half started from rows of the data and the other from noise. The mean over nodes of the
+    squared difference of their means over its variance: one where both halves have forgotten.
+    """
+    states = engine.states
+    half = states.shape[1] // 2
+    one, other = states[:, :half].mean(axis=1), states[:, half:].mean(axis=1)
+    mean = states.mean(axis=1)
+    variance = np.maximum(mean * (1 - mean), 1.0 / states.shape[1]) * 2 / half
+    return float(np.mean((one - other) ** 2 / variance))
+
+
+def what_was_settled(chain: CollapsedChain) -> dict[str, Any]:
+    """Return what warm-up found, the noise met since, and the health of the particles."""
+    found: dict[str, Any] = {
+        "planned_blocks": int(chain.plan.blocks.shape[0]), "random_blocks": chain.plan.n_random
+    }  # fmt: skip
+    if isinstance(chain.engine, ParticleCubes):
+        seen = chain.tally.noise
+        found |= {
+            "n_particles": int(chain.engine.states.shape[1]),
+            "n_sweeps": chain.engine.n_sweeps,
+            "noise": float(seen[0] / max(seen[1], 1.0)),
+            "half_against_half": half_against_half(chain.engine),
+        }
+    return found

@@ -21,7 +21,7 @@ from slabfield.moves.state import Info
 
 
 class Record(NamedTuple):
-    """Draws of one chain, a row a draw."""
+    """Draws of one chain, a row a draw; ``hyper`` is p0, sigma0 and the data's log potential."""
 
     bias: NDArray[np.float64]
     coupling: NDArray[np.float64]
@@ -35,16 +35,23 @@ def new_record(n_draws: int, n_biases: int, n_couplings: int, n_interactions: in
         np.zeros((n_draws, n_biases)),
         np.zeros((n_draws, n_couplings)),
         np.zeros((n_draws, n_interactions), np.bool_),
-        np.zeros((n_draws, 2)),
+        np.zeros((n_draws, 3)),
     )
 
 
 @inner
-def keep(record, row, state):
-    """Write a state into a row of the record."""
+def keep(record, row, state, sums):
+    """Write a state into a row of the record, with the data's log potential under it."""
     record.bias[row] = state.bias
     record.coupling[row] = state.coupling
-    record.hyper[row] = state.hyper
+    record.hyper[row, 0] = state.hyper[0]
+    record.hyper[row, 1] = state.hyper[1]
+    potential = 0.0
+    for i in range(state.bias.size):
+        potential += state.bias[i] * sums.bias[i]
+    for k in range(state.coupling.size):
+        potential += state.coupling[k] * sums.coupling[k]
+    record.hyper[row, 2] = potential
     for alpha in range(state.present.size):
         record.present[row, alpha] = state.present[alpha] != 0
 
@@ -66,7 +73,7 @@ def approximate(
             )
             births, born, deaths, died = births + b, born + c, deaths + d, died + e
         if n_draws > 0:
-            keep(record, first + draw, state)
+            keep(record, first + draw, state, sums)
     return Info(births, born, deaths, died, 0)
 
 
@@ -89,7 +96,7 @@ def adjusted(
             )
             births, born, deaths, died = births + b, born + c, deaths + d, died + e
         if n_draws > 0:
-            keep(record, first + draw, state)
+            keep(record, first + draw, state, sums)
     return Info(births, born, deaths, died, accepted)
 
 
@@ -115,5 +122,5 @@ def collapsed(
             collapsed_sweep(engine, sums, prior, state, block, plan, tally, rng)
             draw_hyper(state, prior, n_learnt, group_start, rng)
         if n_draws > 0:
-            keep(record, first + draw, state)
+            keep(record, first + draw, state, sums)
     return Info(0, 0, 0, 0, 0)

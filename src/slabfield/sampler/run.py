@@ -8,14 +8,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from slabfield.draws import ChainDraws
 from slabfield.likelihood.exact import exact_engine
 from slabfield.likelihood.moments import Engine, row_variances
 from slabfield.likelihood.particles import particle_engine
 from slabfield.moves.jump import JumpSettings, JumpWork, new_jump_work
 from slabfield.moves.langevin import LangevinSettings, LangevinWork, new_work
 from slabfield.moves.state import ChainState, Info
-from slabfield.sampler.collapsed import CollapsedChain, start_collapsed, warm_up_collapsed
+from slabfield.sampler.collapsed import (
+    CollapsedChain,
+    start_collapsed,
+    warm_up_collapsed,
+    what_was_settled,
+)
 from slabfield.sampler.iteration import Record, adjusted, approximate, new_record
+from slabfield.sampler.keep import Keeper
 from slabfield.sampler.settings import Settings
 from slabfield.sampler.warmup import Averages, Problem, random_state
 
@@ -56,14 +63,16 @@ class Chain(NamedTuple):
 class ChainResult(NamedTuple):
     """Draws of a chain, what happened while they were made, and what warm-up settled on.
 
-    ``chance`` is the mean of the conditional probabilities of presence (NaN where there are none).
+    ``chance`` is the mean of the conditional probabilities of presence (NaN where there are none),
+    ``settled`` what warm-up found, and the health of the particles.
     """
 
-    record: Record
+    record: ChainDraws
     info: Info
     cpu_seconds: float
     widths: Any
     chance: Any
+    settled: dict[str, Any]
 
 
 def chain_rng(seed: int, chain: int) -> np.random.Generator:
@@ -131,33 +140,59 @@ def _sizes(problem: Problem) -> tuple[int, int, int]:
     return problem.model.n_biases, int(starts[-1]), starts.size - 1
 
 
+class ChainRun:
+    """One chain that can be run on: warmed up when it is made, then extended by draws."""
+
+    def __init__(
+        self, problem: Problem, settings: Settings, seed: int, chain_index: int, report: Report
+    ) -> None:
+        begin = time.thread_time()
+        rng = chain_rng(seed, chain_index)
+        self.settings = settings
+        self.chain: Chain | CollapsedChain
+        if settings.scheme == "collapsed":
+            self.chain = warm_up_collapsed(start_collapsed(problem, settings, rng), report)
+        else:
+            self.chain = warm_up(start_chain(problem, settings, rng), report)
+        self.keeper = Keeper(_sizes(problem))
+        self.totals = np.zeros(len(Info._fields), dtype=np.int64)
+        self.cpu_seconds = time.thread_time() - begin
+
+    def extend(self, n_draws: int, report: Report) -> ChainRun:
+        """Make more draws."""
+        begin = time.thread_time()
+        done, chunk = 0, 1
+        while done < n_draws:
+            chunk = min(chunk, n_draws - done, self.keeper.most)
+            clock = time.perf_counter()
+            record = self.keeper.room(chunk)
+            self.totals += self.chain.iterate(record, 0, chunk, self.settings.thin)
+            self.keeper.take(record)
+            elapsed = time.perf_counter() - clock
+            done += chunk
+            report(chunk)
+            chunk = max(1, min(2 * chunk, int(chunk * CHUNK_SECONDS / max(elapsed, 1e-6))))
+        self.cpu_seconds += time.thread_time() - begin
+        return self
+
+    def result(self) -> ChainResult:
+        """Return all that was drawn so far."""
+        record = self.keeper.draws()
+        info = Info(*(int(t) for t in self.totals))
+        widths, chance = None, np.full(record.shown.shape[1], np.nan)
+        settled: dict[str, Any] = {}
+        if isinstance(self.chain, CollapsedChain):
+            visits = self.chain.tally.visits
+            chance = np.where(visits > 0, self.chain.tally.chance / np.maximum(visits, 1), np.nan)
+            settled = what_was_settled(self.chain)
+        else:
+            widths = self.chain.jumps.width
+        return ChainResult(record, info, self.cpu_seconds, widths, chance, settled)
+
+
 def run_chain(
     problem: Problem, settings: Settings, seed: int, chain_index: int, report: Report
 ) -> ChainResult:
     """Run one chain from its random start to its last draw."""
-    begin = time.thread_time()
-    rng = chain_rng(seed, chain_index)
-    chain: Chain | CollapsedChain
-    if settings.scheme == "collapsed":
-        chain = warm_up_collapsed(start_collapsed(problem, settings, rng), report)
-    else:
-        chain = warm_up(start_chain(problem, settings, rng), report)
-    record = new_record(settings.n_draws, *_sizes(problem))
-    totals = np.zeros(len(Info._fields), dtype=np.int64)
-    done, chunk = 0, 1
-    while done < settings.n_draws:
-        chunk = min(chunk, settings.n_draws - done)
-        clock = time.perf_counter()
-        totals += chain.iterate(record, done, chunk, settings.thin)
-        elapsed = time.perf_counter() - clock
-        done += chunk
-        report(chunk)
-        chunk = max(1, min(2 * chunk, int(chunk * CHUNK_SECONDS / max(elapsed, 1e-6))))
-    info = Info(*(int(t) for t in totals))
-    widths, chance = None, np.full(record.present.shape[1], np.nan)
-    if isinstance(chain, CollapsedChain):
-        visits = chain.tally.visits
-        chance = np.where(visits > 0, chain.tally.chance / np.maximum(visits, 1), np.nan)
-    else:
-        widths = chain.jumps.width
-    return ChainResult(record, info, time.thread_time() - begin, widths, chance)
+    run = ChainRun(problem, settings, seed, chain_index, report)
+    return run.extend(settings.n_draws, report).result()

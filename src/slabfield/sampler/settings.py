@@ -82,5 +82,5 @@ def default_particles() -> Settings:
     """Collapsed sweeps on particles; 0 particles or sweeps means that warm-up finds how many."""
     return Settings(
         engine="particles", scheme="collapsed", n_particles=0, n_sweeps=0, n_draws=1_000, thin=1,
-        n_warmup=300,
+        n_warmup=150,
     )  # fmt: skip

@@ -1,0 +1,51 @@
+"""Draws of a chain as they come, in parts, kept sparsely."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from slabfield.draws import ChainDraws
+from slabfield.sampler.iteration import Record, new_record
+
+# Entries of the dense part that compiled code writes draws into
+PART_ENTRIES = 4_000_000
+
+
+class Keeper:
+    """Takes draws from compiled code in parts, and puts them together at the end."""
+
+    def __init__(self, sizes: tuple[int, int, int]) -> None:
+        self.sizes = sizes
+        self.most = max(1, PART_ENTRIES // max(sizes[1], 1))
+        self.parts: list[ChainDraws] = []
+
+    def room(self, n_draws: int) -> Record:
+        """Return where the next draws, at most ``most``, are to be written."""
+        return new_record(n_draws, *self.sizes)
+
+    def take(self, record: Record) -> None:
+        """Keep what was written."""
+        shown = sparse.csr_array(record.present)
+        if record.coupling.shape == record.present.shape:
+            # what is present is stored even where its parameter happens to be zero
+            rows = np.repeat(np.arange(shown.shape[0]), np.diff(shown.indptr))
+            values = record.coupling[rows, shown.indices]
+            edges = sparse.csr_array((values, shown.indices, shown.indptr), shape=shown.shape)
+        else:
+            edges = sparse.csr_array(record.coupling)
+        self.parts.append(ChainDraws(edges, shown, record.bias, record.hyper))
+
+    def draws(self) -> ChainDraws:
+        """All draws taken so far."""
+
+        def stacked(name: str) -> NDArray[np.float64]:
+            return np.concatenate([getattr(part, name) for part in self.parts])
+
+        return ChainDraws(
+            sparse.csr_array(sparse.vstack([p.edges for p in self.parts], format="csr")),
+            sparse.csr_array(sparse.vstack([p.shown for p in self.parts], format="csr")),
+            stacked("bias"),
+            stacked("hyper"),
+        )
