@@ -10,8 +10,9 @@ import numpy as np
 from slabfield.datasets import make_block
 from slabfield.models.binary import BinaryPairwise
 from slabfield.priors import Prior
+from slabfield.sampler.collapsed import CollapsedChain, start_collapsed, warm_up_collapsed
 from slabfield.sampler.iteration import new_record
-from slabfield.sampler.run import chain_rng, start_chain, warm_up
+from slabfield.sampler.run import Chain, chain_rng, start_chain, warm_up
 from slabfield.sampler.settings import Settings, bayes_exact, gold_standard, paper
 from slabfield.sampler.warmup import Problem
 from timing import section, table
@@ -47,12 +48,17 @@ def effective_draws(present: np.ndarray) -> np.ndarray:
 
 def measure(problem: Problem, settings: Settings) -> tuple[np.ndarray, float]:
     """Effective draws of every indicator, and CPU seconds of the draws, warm-up left out."""
-    chain = warm_up(start_chain(problem, settings, chain_rng(1, 0)), lambda _: None)
+    chain: Chain | CollapsedChain
+    if settings.scheme == "collapsed":
+        start = start_collapsed(problem, settings, chain_rng(1, 0))
+        chain = warm_up_collapsed(start, lambda _: None)
+    else:
+        chain = warm_up(start_chain(problem, settings, chain_rng(1, 0)), lambda _: None)
     model = problem.model
     record = new_record(settings.n_draws, model.n_biases, *[model.n_interactions] * 2)
-    start = time.process_time()
+    clock = time.process_time()
     chain.iterate(record, 0, settings.n_draws, settings.thin)
-    cpu_seconds = time.process_time() - start
+    cpu_seconds = time.process_time() - clock
     return effective_draws(record.present), cpu_seconds
 
 

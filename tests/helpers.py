@@ -4,38 +4,38 @@ from __future__ import annotations
 
 import numpy as np
 
-from slabfield._jit import jit
+from slabfield._jit import inner, jit
 from slabfield.kernels.neighbourhood import descend
 from slabfield.kernels.slab import (
-    draw_conditional,
+    draw_around,
     draw_window,
-    find_mode,
     limited_slope,
-    log_integral,
     log_window_integral,
+    survey,
 )
-from slabfield.likelihood.engine import advance, log_ratio
+from slabfield.likelihood.engine import advance, leave_block, log_ratio, open_block
 from slabfield.moves.hyper import draw_hyper
 from slabfield.moves.jump import jump_in_turn
 from slabfield.moves.langevin import adjusted_langevin_step
-from slabfield.moves.pair import bias_update, collapsed_update, swap_update
+from slabfield.moves.pair import swap_edges, update_biases, update_edges
+from slabfield.moves.sweep import count_learnt, full_sweep, list_edges, planned_sweep, shuffle
 
 
 @jit
-def log_integrals(slope, n_rows, precision, pair):
-    mode = find_mode(slope, n_rows, precision, pair)
-    return mode, log_integral(slope, n_rows, precision, pair, mode)
+def surveys(slope, n_rows, precision, pair):
+    """Mode, spread and log integral, and what draws need."""
+    return survey(slope, n_rows, precision, pair)
 
 
 @jit
-def _conditionals(slope, n_rows, precision, pair, mode, out, rng):
+def _around(n_rows, precision, around, left, right, out, rng):
     for k in range(out.size):
-        out[k] = draw_conditional(slope, n_rows, precision, pair, mode, rng)
+        out[k] = draw_around(n_rows, precision, around, left, right, rng)
 
 
-def draw_conditionals(slope, n_rows, precision, pair, mode, n, seed):
+def draws_around(n_rows, precision, around, left, right, n, seed):
     out = np.zeros(n)
-    _conditionals(slope, n_rows, precision, pair, mode, out, np.random.default_rng(seed))
+    _around(n_rows, precision, around, left, right, out, np.random.default_rng(seed))
     return out
 
 
@@ -85,27 +85,61 @@ def step_jump(engine, sums, prior, group_start, langevin, jumps, state, work, ju
         jump_in_turn(engine, sums, prior, group_start, jumps, state, jump_work, rng)
 
 
+@inner
+def take_block(state, block, rng):
+    """Bring a random choice of nodes into a block and list all its edges."""
+    k, n_nodes = block.nodes.size, state.bias.size
+    shuffle(block.order, k, rng)
+    block.nodes[:] = block.order[:k]
+    return k, list_edges(block, n_nodes, k, k, True, True)
+
+
+# Where p0 is integrated out it has to be drawn anew before it can be compared with the structure
+
+
 @jit
-def step_pair(engine, sums, prior, group_start, langevin, jumps, state, work, jump_work, n, rng):
-    advance(engine, state, rng)
+def step_edges(engine, sums, prior, group_start, state, block, plan, tally, n, rng):
+    count_learnt(prior.inclusion, state.present, block.counts)
     for _ in range(n):
-        for alpha in range(state.present.size):
-            collapsed_update(engine, sums, prior, state, alpha, rng)
+        k, n_edges = take_block(state, block, rng)
+        open_block(engine, state, block.nodes, block.mass)
+        update_edges(sums, prior, state, block, k, n_edges, tally, rng)
+        leave_block(engine, state, block.nodes, block.mass, rng)
+    draw_hyper(state, prior, block.counts[1], group_start, rng)
 
 
 @jit
-def step_swap(engine, sums, prior, group_start, langevin, jumps, state, work, jump_work, n, rng):
-    advance(engine, state, rng)
-    for _ in range(n * state.present.size):
-        swap_update(engine, sums, prior, state, rng)
-
-
-@jit
-def step_bias(engine, sums, prior, group_start, langevin, jumps, state, work, jump_work, n, rng):
-    advance(engine, state, rng)
+def step_swaps(engine, sums, prior, group_start, state, block, plan, tally, n, rng):
+    count_learnt(prior.inclusion, state.present, block.counts)
     for _ in range(n):
-        for i in range(state.bias.size):
-            bias_update(engine, sums, prior, state, i, rng)
+        k, n_edges = take_block(state, block, rng)
+        open_block(engine, state, block.nodes, block.mass)
+        swap_edges(sums, prior, state, block, k, n_edges, n_edges, rng)
+        leave_block(engine, state, block.nodes, block.mass, rng)
+    draw_hyper(state, prior, block.counts[1], group_start, rng)
+
+
+@jit
+def step_biases(engine, sums, prior, group_start, state, block, plan, tally, n, rng):
+    for _ in range(n):
+        k, _ = take_block(state, block, rng)
+        open_block(engine, state, block.nodes, block.mass)
+        update_biases(sums, prior, state, block, k, 0, k, rng)
+        leave_block(engine, state, block.nodes, block.mass, rng)
+
+
+@jit
+def step_full(engine, sums, prior, group_start, state, block, plan, tally, n, rng):
+    for _ in range(n):
+        full_sweep(engine, sums, prior, state, block, tally, rng)
+    draw_hyper(state, prior, block.counts[1], group_start, rng)
+
+
+@jit
+def step_planned(engine, sums, prior, group_start, state, block, plan, tally, n, rng):
+    for _ in range(n):
+        planned_sweep(engine, sums, prior, state, block, plan, tally, rng)
+    draw_hyper(state, prior, block.counts[1], group_start, rng)
 
 
 @jit

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from helpers import draw_conditionals, draw_windows, integrals, log_integrals
+from helpers import draw_windows, draws_around, integrals, surveys
 from slabfield.kernels import gibbs, table
 from slabfield.kernels.counts import count_all_pairs, n_words, pack
 
@@ -94,8 +94,8 @@ def test_exponentiate_is_exp():
     values = np.concatenate([np.linspace(-690, 0, 5000), [-1e5]])
     expected = np.exp(values[:-1])
     shift = 3.0
-    x = values + shift
-    table.exponentiate(x, shift, x.view(np.int64))
+    x, powers = values + shift, np.zeros(values.size)
+    table.exponentiate(x, shift, powers, powers.view(np.int64))
     assert np.abs(x[:-1] / expected - 1).max() < 2e-13
     assert 0 < x[-1] < 1e-300
 
@@ -111,11 +111,6 @@ def test_sub_cubes(n_nodes):
             inside = ((index >> low) & (index >> high) & 1).astype(bool)
             total = table.sum_where(weights, low, high, block)
             assert total == pytest.approx(weights[inside].sum())
-            if low < high:
-                quadrants = table.quadrant_sums(weights, low, high, block)
-                for k, found in enumerate(quadrants):
-                    here = ((index >> low) & 1 == k & 1) & ((index >> high) & 1 == k >> 1)
-                    assert found == pytest.approx(weights[here].sum())
             scaled = weights.copy()
             table.scale_where(scaled, low, high, 1.7)
             assert np.allclose(scaled, np.where(inside, 1.7 * weights, weights))
@@ -141,16 +136,9 @@ def log_density(a, slope, n_rows, precision, pair):
     return slope * a - n_rows * growth - 0.5 * precision * a * a
 
 
-@pytest.mark.parametrize("name", PAIRS)
-def test_log_integral_against_quadrature(name):
-    slope, n_rows, precision, pair = PAIRS[name]
-    mode, value = log_integrals(slope, n_rows, precision, pair)
+def quadrature(slope, n_rows, precision, pair, mode):
+    """Log integral relative to the density at the mode, by an adaptive rule."""
     top = log_density(mode, slope, n_rows, precision, pair)
-    step = 1e-5 / math.sqrt(precision + n_rows / 4)
-    rise = log_density(mode + step, slope, n_rows, precision, pair) - log_density(
-        mode - step, slope, n_rows, precision, pair
-    )
-    assert abs(rise / step) < 1e-3 * math.sqrt(precision + n_rows / 4) + 1e-4 * n_rows
     spread = 1 / math.sqrt(precision)
     edges = mode + np.array([-1, -0.1, -0.01, 0.01, 0.1, 1]) * 40 * spread
     pieces = [
@@ -160,18 +148,78 @@ def test_log_integral_against_quadrature(name):
         )[0]
         for low, high in pairwise(edges)
     ]  # fmt: skip
-    assert value - top == pytest.approx(math.log(sum(pieces)), abs=2e-9)
+    return math.log(sum(pieces))
+
+
+# Left out are the tails more than 18 below the top, some 1e-8 to 1e-6 where they are exponential,
+# and the rule's own error, of that size unless the density has corners sharper than its step. Log
+# odds wrong by 2e-6 make a probability wrong by 5e-7 at most: no run is long enough to see it. The
+# conditional of a bias may have corners, but no update uses its integral: it need only be as good
+# as the halving of steps, at 2e-2, promises.
+SURVEY_ERROR = dict.fromkeys(PAIRS, 2e-6)
+SURVEY_ERROR |= {"a bias": 2e-2, "a constant column": 2e-2, "one state only": 2e-2}
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_draw_conditional_has_its_density(name):
+def test_survey_against_quadrature(name):
     slope, n_rows, precision, pair = PAIRS[name]
-    mode, value = log_integrals(slope, n_rows, precision, pair)
-    draws = draw_conditionals(slope, n_rows, precision, pair, mode, 20_000, 5)
+    mode, spread, value, _, left, right = surveys(slope, n_rows, precision, pair)
+    top = log_density(mode, slope, n_rows, precision, pair)
+    step = 1e-5 / math.sqrt(precision + n_rows / 4)
+    rise = log_density(mode + step, slope, n_rows, precision, pair) - log_density(
+        mode - step, slope, n_rows, precision, pair
+    )
+    assert abs(rise / step) < 1e-3 * math.sqrt(precision + n_rows / 4) + 1e-4 * n_rows
+    exact = quadrature(slope, n_rows, precision, pair, mode)
+    assert value - top == pytest.approx(exact, abs=SURVEY_ERROR[name])
+    assert left[0] > 0 > right[0]
+    assert left[1] < 0 < right[1]
+    assert 0 < spread <= 1 / math.sqrt(precision)
+
+
+def random_edge(rng, rare):
+    """Conditional of a centred coupling as updates meet it: rows of two nodes, and biases."""
+    n_rows = int(rng.choice([20, 100, 1000]))
+    bias = rng.normal(size=2) - rare * rng.uniform(1, 5, 2)
+    weight = np.exp([0, bias[0], bias[1], bias.sum() + rng.normal() * rng.integers(2)])
+    counts = rng.multinomial(n_rows, weight / weight.sum())
+    ones = counts[[1, 2]] + counts[3]
+    now = np.log((ones + 0.5) / (n_rows - ones + 0.5)) + rng.normal(size=2) / np.sqrt(0.05 * n_rows)
+    weight = np.exp([0, now[0], now[1], now.sum()])
+    v, u = ones / n_rows
+    slope = counts[3] - u * ones[0] - v * ones[1] + 0.01 * (now[0] * u + now[1] * v)
+    precision = rng.gamma(10) / 10 + 0.01 * (u * u + v * v)
+    return float(slope), float(n_rows), precision, (*(weight / weight.sum()).tolist(), u, v)
+
+
+@pytest.mark.parametrize(("rare", "most"), [(0, 1e-5), (1, 1e-4)])
+def test_survey_of_edges_as_updates_meet_them(rare, most):
+    # Nodes that are rarely 1 have the sharpest corners. 1e-4 in the log odds is the worst of some
+    # thousands, and moves a probability by 2.5e-5.
+    rng = np.random.default_rng(12)
+    errors = []
+    for _ in range(150):
+        edge = random_edge(rng, rare)
+        mode, spread, value, *_ = surveys(*edge)
+        grid = mode + spread * np.linspace(-25, 25, 4001)
+        logs = np.array([log_density(a, *edge) for a in grid])
+        assert logs[[0, -1]].max() < logs.max() - 20
+        exact = np.log(np.exp(logs - logs.max()).sum() * (grid[1] - grid[0])) + logs.max()
+        errors.append(abs(value - exact))
+    assert max(errors) < most
+    assert np.median(errors) < 1e-7
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_draw_around_has_its_density(name):
+    slope, n_rows, precision, pair = PAIRS[name]
+    mode, _, value, around, left, right = surveys(slope, n_rows, precision, pair)
+    draws = mode + draws_around(n_rows, precision, around, left, right, 20_000, 5)
     grid = np.linspace(draws.min() - draws.std(), draws.max() + draws.std(), 20_001)
     density = np.exp([log_density(a, slope, n_rows, precision, pair) - value for a in grid])
     cdf = integrate.cumulative_simpson(density, x=grid, initial=0)
-    assert cdf[-1] == pytest.approx(1, abs=1e-4)
+    assert cdf[-1] == pytest.approx(1, abs=max(1e-4, SURVEY_ERROR[name]))
+    cdf /= cdf[-1]
 
     def p_value(scale):
         return stats.kstest(mode + scale * (draws - mode), lambda a: np.interp(a, grid, cdf)).pvalue

@@ -16,8 +16,12 @@ from scipy import stats
 
 import helpers
 from slabfield.exact import enumeration
+from slabfield.kernels.cube import new_exact_work
+from slabfield.likelihood.cubes import ExactCubes, exact_cubes
 from slabfield.models.binary import BinaryPairwise
+from slabfield.moves.pair import new_block, new_tally
 from slabfield.moves.state import ChainState
+from slabfield.moves.sweep import Plan
 from slabfield.priors import Prior
 from slabfield.sampler.run import Chain, start_chain
 from slabfield.sampler.settings import bayes_exact
@@ -34,10 +38,16 @@ MOVES = {
     "hyper": (helpers.step_hyper, 3, "coupling"),
     "langevin": (helpers.step_langevin, 60, "sums"),
     "jump": (helpers.step_jump, 30, "sums"),
-    "pair": (helpers.step_pair, 3, "sums"),
-    "swap": (helpers.step_swap, 12, "some sums"),
-    "bias": (helpers.step_bias, 3, "bias sums"),
+    "edges": (helpers.step_edges, 4, "sums"),
+    "swaps": (helpers.step_swaps, 12, "some sums"),
+    "biases": (helpers.step_biases, 4, "bias sums"),
+    "full sweep": (helpers.step_full, 2, "sums"),
+    "planned sweep": (helpers.step_planned, 2, "sums"),
 }
+COLLAPSED = ["edges", "swaps", "biases", "full sweep", "planned sweep"]
+# Blocks of four of the five nodes: one is summed out, and a full sweep has a last group of one
+BLOCK_SIZE = 4
+PLAN = Plan(np.array([[0, 1, 2, 3], [4, 2, 1, 0]]), 1)
 
 
 def copy_state(state: ChainState) -> ChainState:
@@ -62,6 +72,12 @@ def template() -> Chain:
     return start_chain(worlds()[0][0], bayes_exact(N_ROWS), np.random.default_rng(0))
 
 
+@cache
+def cubes() -> ExactCubes:
+    work = new_exact_work(N_NODES, BLOCK_SIZE // 2 + 1, BLOCK_SIZE)
+    return exact_cubes(MODEL)._replace(work=work)
+
+
 def move(name: str, problem: Problem, state: ChainState, rng, wrong: bool) -> ChainState:
     step, times, fault = MOVES[name]
     state, sums, chain = copy_state(state), problem.sums, template()
@@ -73,6 +89,11 @@ def move(name: str, problem: Problem, state: ChainState, rng, wrong: bool) -> Ch
         sums = sums._replace(bias=1.1 * sums.bias)
     elif wrong:
         state.coupling[:] *= 1.1
+    if name in COLLAPSED:
+        block = new_block(problem.sums.bias / N_ROWS, BLOCK_SIZE, 1)
+        tally = new_tally(MODEL.n_interactions)
+        step(cubes(), sums, PRIOR, MODEL.group_start, state, block, PLAN, tally, times, rng)
+        return state
     # the widths and scales of another data set are as valid as any, as long as they are fixed
     step(
         chain.engine, sums, PRIOR, MODEL.group_start, chain.langevin, chain.jumps, state,
@@ -128,11 +149,12 @@ def test_a_move_that_is_wrong_by_a_tenth_is_noticed(name):
     assert smallest_p_value(name, wrong=True) < 1e-3
 
 
-@pytest.mark.parametrize("name", ["langevin", "jump", "pair", "swap"])
+@pytest.mark.parametrize("name", ["langevin", "jump", *COLLAPSED])
 def test_the_move_moves(name):
+    what = "bias" if name == "biases" else "coupling"
     rng = np.random.default_rng(1)
     moved = [
-        not np.array_equal(move(name, p, s, rng, False).coupling, s.coupling)
+        not np.array_equal(getattr(move(name, p, s, rng, False), what), getattr(s, what))
         for p, s in worlds()[:50]
     ]
     assert np.mean(moved) > 0.8

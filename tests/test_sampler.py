@@ -17,9 +17,16 @@ from slabfield.moves.jump import jump_order
 from slabfield.moves.state import ChainState
 from slabfield.priors import Prior
 from slabfield.sampler import run
+from slabfield.sampler.collapsed import CollapsedChain, start_collapsed, warm_up_collapsed
 from slabfield.sampler.parallel import run_chains
 from slabfield.sampler.run import Chain, ChainResult, run_chain, start_chain, warm_up
-from slabfield.sampler.settings import Settings, bayes_exact, gold_standard, paper
+from slabfield.sampler.settings import (
+    Settings,
+    bayes_exact,
+    default_particles,
+    gold_standard,
+    paper,
+)
 from slabfield.sampler.warmup import Averages, Problem
 
 NAN = float("nan")
@@ -28,6 +35,7 @@ SCHEMES = {
     "gold_standard": replace(gold_standard(), n_draws=30, n_warmup=10, thin=2),
     "bayes_exact": replace(bayes_exact(N_ROWS), n_draws=30, n_warmup=10, thin=5),
     "paper": replace(paper(), n_draws=30, n_warmup=10, thin=50),
+    "default_particles": replace(default_particles(), n_draws=30, n_warmup=10, thin=2),
 }
 FULL = {
     f"{name}, full": replace(SCHEMES[name], preconditioner="full")
@@ -58,7 +66,20 @@ def assert_same(one: ChainResult, other: ChainResult) -> None:
     for mine, theirs in zip(one.record, other.record, strict=True):
         np.testing.assert_array_equal(mine, theirs)
     np.testing.assert_array_equal(one.widths, other.widths)
+    np.testing.assert_array_equal(one.chance, other.chance)
     assert one.info == other.info
+
+
+def warm_chain(problem: Problem, settings: Settings, seed: int) -> Chain | CollapsedChain:
+    """Return a chain after its warm-up; its start is looked at too."""
+    rng = np.random.default_rng(seed)
+    if settings.scheme == "collapsed":
+        start = start_collapsed(problem, settings, rng)
+        assert_tidy(start.state)
+        return warm_up_collapsed(start, lambda _: None)
+    chain = start_chain(problem, settings, rng)
+    assert_tidy(chain.state)
+    return warm_up(chain, lambda _: None)
 
 
 def stacked(results: list[ChainResult], field: str) -> NDArray[Any]:
@@ -123,7 +144,9 @@ def test_how_draws_are_cut_into_chunks_does_not_matter(
         told: list[int] = []
         runs.append(run_chain(problem, settings, 7, 0, told.append))
         assert sum(told) == settings.n_warmup + settings.n_draws
-        chunks.append(told[settings.n_warmup :])
+        n_reports = int(np.searchsorted(np.cumsum(told), settings.n_warmup)) + 1
+        assert sum(told[:n_reports]) == settings.n_warmup
+        chunks.append(told[n_reports:])
     assert chunks == [[1] * 30, [1, 2, 4, 8, 15]]
     assert_same(*runs)
 
@@ -134,7 +157,11 @@ def test_no_warm_up_and_a_warm_up_of_one_run() -> None:
             short = replace(settings, n_warmup=n_warmup, n_draws=2)
             result = run_chain(problem_of(), short, 7, 0, lambda _: None)
             assert np.isfinite(result.record.coupling).all()
-            assert np.all(result.widths > 0)
+            if settings.scheme == "collapsed":
+                assert np.all((result.chance > 0) & (result.chance < 1))
+            else:
+                assert np.all(result.widths > 0)
+                assert np.isnan(result.chance).all()
 
 
 # --- what the prior says is kept to -----------------------------------------------------------
@@ -157,13 +184,17 @@ def test_forced_edges_are_in_every_draw_and_forbidden_ones_in_none(name: str) ->
 @every_scheme
 @pytest.mark.parametrize("counted", ["the free edges", "all edges"])
 def test_p0_follows_the_free_edges_alone(name: str, counted: str) -> None:
-    """With one iteration a draw, p0 is from Beta(a + ones, b + zeros) of the draw before."""
+    """With one iteration a draw, p0 is from Beta(a + ones, b + zeros) of the draw before.
+
+    Collapsed sweeps draw it last: there it is of the same draw.
+    """
     inclusion = [1, 1, 1, 1, 1, NAN, 0, 1, NAN, NAN]
     problem = with_inclusion(problem_of(), inclusion)
     settings = replace(with_wide_jumps(name), n_draws=500, thin=1)
     result = run_chain(problem, settings, 1, 0, lambda _: None)
     taken = np.isnan(inclusion) if counted == "the free edges" else np.ones(10, dtype=bool)
-    before, p0 = result.record.present[:-1, taken], result.record.hyper[1:, 0]
+    lag = 0 if settings.scheme == "collapsed" else 1
+    before, p0 = result.record.present[: 500 - lag, taken], result.record.hyper[lag:, 0]
     ones, zeros = before.sum(axis=1), (~before).sum(axis=1)
     p_value = uniform_p_value(stats.beta.cdf(p0, 5 + ones, 5 + zeros))
     mean = float(np.mean((5 + ones) / (10 + ones + zeros)))
@@ -180,8 +211,9 @@ def test_sigma0_follows_the_couplings_of_all_present_edges(name: str) -> None:
     problem = with_inclusion(problem_of(), [1, 0, *(8 * [NAN])])
     settings = replace(with_wide_jumps(name), n_draws=500, thin=1)
     result = run_chain(problem, settings, 1, 0, lambda _: None)
-    before, sigma0 = result.record.coupling[:-1], result.record.hyper[1:, 1]
-    shape = 5 + 0.5 * result.record.present[:-1].sum(axis=1)
+    lag = 0 if settings.scheme == "collapsed" else 1
+    before, sigma0 = result.record.coupling[: 500 - lag], result.record.hyper[lag:, 1]
+    shape = 5 + 0.5 * result.record.present[: 500 - lag].sum(axis=1)
     rate = 5 + 0.5 * (before**2).sum(axis=1)
     assert uniform_p_value(stats.gamma.cdf(sigma0**-2, shape, scale=1 / rate)) > 1e-3
     assert uniform_p_value(stats.gamma.cdf(sigma0**-2, shape, scale=1.2 / rate)) < 1e-4
@@ -205,9 +237,7 @@ def test_p0_and_sigma0_that_are_fixed_are_told_in_every_draw(name: str) -> None:
 @pytest.mark.parametrize("name", [*SCHEMES, *FULL])
 def test_the_books_agree_after_a_run(name: str) -> None:
     settings = with_wide_jumps(name)
-    chain = start_chain(problem_of(), settings, np.random.default_rng(2))
-    assert_tidy(chain.state)
-    chain = warm_up(chain, lambda _: None)
+    chain = warm_chain(problem_of(), settings, 2)
     record = run.new_record(20, 5, 10, 10)
     structures = set()
     for draw in range(20):

@@ -13,7 +13,6 @@ from __future__ import annotations
 import numpy as np
 
 from slabfield._jit import fast, inner
-from slabfield.kernels.cube import block_energy
 from slabfield.kernels.gibbs import accumulate
 from slabfield.kernels.table import largest_of
 

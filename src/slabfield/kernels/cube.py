@@ -19,6 +19,7 @@ import numpy as np
 from slabfield._jit import fast, inner
 from slabfield.kernels.table import exponentiate, largest_of
 
+
 @fast
 def rest_weights(bias, matrix, k, log_weight, scratch):
     """Log weights of all states of the nodes from k on, by doubling."""

@@ -176,43 +176,6 @@ def sum_where(weights, low, high, block):
 
 
 @inner
-def quadrant_sums(weights, low, high, block):
-    """Sums of the weights where nodes low < high are (0, 0), (1, 0), (0, 1) and (1, 1).
-
-    Each is a sum of its own, never a difference, so that a rare state keeps its precision.
-    """
-    size = weights.size
-    a, b = 1 << low, 1 << high
-    s00, s10, s01, s11 = 0.0, 0.0, 0.0, 0.0
-    if low >= BLOCK_BITS:
-        for outer in range(0, size, 2 * b):
-            for start in range(outer, outer + b, 2 * a):
-                s00 += total_of(weights[start : start + a])
-                s10 += total_of(weights[start + a : start + 2 * a])
-                s01 += total_of(weights[start + b : start + b + a])
-                s11 += total_of(weights[start + b + a : start + b + 2 * a])
-        return s00, s10, s01, s11
-    for upper in range(2):
-        block[:] = 0.0
-        if high >= BLOCK_BITS:
-            for outer in range(upper * b, size, 2 * b):
-                fold_blocks(weights, outer, outer + b, block)
-        elif upper == 0:
-            fold_blocks(weights, 0, size, block)
-        else:
-            break
-        for t in range(BLOCK):
-            second = upper if high >= BLOCK_BITS else (t >> high) & 1
-            if (t >> low) & 1:
-                s11 += block[t] * second
-                s10 += block[t] * (1 - second)
-            else:
-                s01 += block[t] * second
-                s00 += block[t] * (1 - second)
-    return s00, s10, s01, s11
-
-
-@inner
 def scale_where(weights, low, high, factor):
     """Multiply the weights of the states in which nodes low <= high are both 1."""
     size = weights.size

@@ -28,8 +28,6 @@ from slabfield.kernels.gibbs import accumulate, fill_neighbours, new_lanes, resa
 from slabfield.likelihood import engine as interface
 from slabfield.models.binary import BinaryPairwise
 
-MOST_NEIGHBOURS = 512
-
 
 class ExactCubes(NamedTuple):
     """All states of the other nodes are summed over. The rest is workspace."""
@@ -133,7 +131,7 @@ def particle_cubes(
 ) -> ParticleCubes:
     """Return particles in random states."""
     first, second = model.ends
-    d, n, width = model.n_nodes, n_particles, min(model.n_nodes, MOST_NEIGHBOURS)
+    d, n, width = model.n_nodes, n_particles, model.n_nodes
 
     def room(*shape: int) -> NDArray[np.float32]:
         return np.zeros(shape, np.float32)

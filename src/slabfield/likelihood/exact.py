@@ -29,8 +29,6 @@ from slabfield.likelihood import engine as interface
 from slabfield.models.binary import BinaryPairwise
 from slabfield.models.loglinear import Cliques, LogLinear
 
-MAX_STATES = 2**20
-
 
 class BinaryTable(NamedTuple):
     """Weights of all 2^D states of a binary pairwise field.

@@ -15,8 +15,9 @@ from slabfield.likelihood.cubes import (
     more_particles,
     particle_cubes,
 )
-from slabfield.moves.pair import Block, Plan, Tally, new_block, new_tally
-from slabfield.moves.state import ChainState, Info
+from slabfield.moves.pair import Block, Tally, new_block, new_tally
+from slabfield.moves.state import ChainState, Info, remove
+from slabfield.moves.sweep import Plan
 from slabfield.sampler.iteration import Record, collapsed, new_record, settle
 from slabfield.sampler.plan import FULL_NODES, make_plan, no_plan, screen
 from slabfield.sampler.settings import Settings
@@ -72,7 +73,7 @@ def start_collapsed(
     if exact:
         engine = exact_cubes(model)
     else:
-        n = settings.n_particles or first_number(sums.n_rows)
+        n = whole_lanes(settings.n_particles or first_number(sums.n_rows))
         engine = particle_cubes(model, n, settings.n_sweeps or FIRST_SWEEPS, k, rng)
         from_data = rng.integers(0, len(problem.rows), n // 2)
         engine.states[:, : n // 2] = problem.rows[from_data].T
@@ -93,6 +94,11 @@ def first_number(n_rows: float) -> int:
     return int(min(max(wanted, 2 * FEWEST_PARTICLES), MOST_PARTICLES // 4))
 
 
+def whole_lanes(n_particles: int) -> int:
+    """Round a number of particles up, so that all lanes have as many and none is left over."""
+    return -(-n_particles // N_LANES) * N_LANES
+
+
 def modest_state(problem: Problem, rng: np.random.Generator) -> ChainState:
     """Draw a start that particles can follow: few edges, biases from the data, all with noise."""
     state = random_state(problem, rng)
@@ -111,8 +117,6 @@ def modest_state(problem: Problem, rng: np.random.Generator) -> ChainState:
 
 def forget(state: ChainState, alpha: int) -> None:
     """Take an edge out of a state."""
-    from slabfield.moves.state import remove
-
     remove(state, alpha)
     state.coupling[alpha] = 0.0
 
@@ -134,16 +138,16 @@ def warm_up_collapsed(chain: CollapsedChain, report: Any) -> CollapsedChain:
     return chain
 
 
-def autocorrelation(chain: CollapsedChain) -> Array:
+def autocorrelation(engine: ParticleCubes, state: ChainState, rng: np.random.Generator) -> Array:
     """Autocorrelation of nodes over Gibbs sweeps of the particles, mean over nodes and particles.
 
     Measured by sweeping the particles at the state's parameters; entry m is for m sweeps.
     """
-    states = chain.engine.states
-    nodes = chain.rng.permutation(states.shape[0])[:SEEN_NODES]
+    states = engine.states
+    nodes = rng.permutation(states.shape[0])[:SEEN_NODES]
     path = np.empty((SEEN_SWEEPS, nodes.size, min(states.shape[1], SEEN_PARTICLES)), np.float32)
     for t in range(SEEN_SWEEPS):
-        settle(chain.engine, chain.state, chain.rng)
+        settle(engine, state, rng)
         path[t] = states[nodes, : path.shape[2]]
     path -= path.mean(axis=(0, 2), keepdims=True)
     spread = (path**2).mean(axis=(0, 2))
@@ -155,9 +159,10 @@ def autocorrelation(chain: CollapsedChain) -> Array:
     return np.array([np.mean(row) if row.size else 0.0 for row in shared])
 
 
-def sweeps_to_forget(chain: CollapsedChain) -> int:
+def sweeps_to_forget(engine: ParticleCubes, state: ChainState, rng: np.random.Generator) -> int:
     """Gibbs sweeps after which nodes have mostly forgotten where they were, within bounds."""
-    forgotten = np.flatnonzero(autocorrelation(chain)[: MOST_SWEEPS + 1] < FORGOTTEN)
+    remembered = autocorrelation(engine, state, rng)[: MOST_SWEEPS + 1]
+    forgotten = np.flatnonzero(remembered < FORGOTTEN)
     return int(forgotten[0]) if forgotten.size else MOST_SWEEPS
 
 
@@ -177,7 +182,7 @@ def revise(chain: CollapsedChain) -> CollapsedChain:
     elif settings.n_particles == 0 and noise < NOISE_LIMIT / 3 and n > FEWEST_PARTICLES:
         engine = more_particles(engine, n // 2, chain.rng)
     if settings.n_sweeps == 0:
-        engine = engine._replace(n_sweeps=sweeps_to_forget(chain._replace(engine=engine)))
+        engine = engine._replace(n_sweeps=sweeps_to_forget(engine, chain.state, chain.rng))
     plan = chain.plan
     if plan.blocks.shape[0] > 0:
         chance = tally.chance / np.maximum(tally.visits, 1)

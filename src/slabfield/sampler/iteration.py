@@ -16,8 +16,8 @@ from slabfield.likelihood.engine import advance
 from slabfield.moves.hyper import draw_hyper
 from slabfield.moves.jump import jump_in_turn, jump_together
 from slabfield.moves.langevin import adjusted_langevin_step, langevin_step
-from slabfield.moves.pair import collapsed_sweep
 from slabfield.moves.state import Info
+from slabfield.moves.sweep import collapsed_sweep
 
 
 class Record(NamedTuple):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slabfield.models.protocol import Sums
-from slabfield.moves.pair import Plan
+from slabfield.moves.sweep import Plan
 
 # Up to this many nodes a sweep goes over all pairs
 FULL_NODES = 24

@@ -1,0 +1,130 @@
+"""Sweeps: which blocks of nodes are opened for collapsed updates, and in what order."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slabfield._jit import inner
+from slabfield.kernels.cube import edge_number
+from slabfield.likelihood.engine import leave_block, open_block
+from slabfield.moves.pair import swap_edges, update_biases, update_edges
+
+
+class Plan(NamedTuple):
+    """What a sweep does: the blocks that it always updates, and how many more drawn at random.
+
+    With no blocks, a sweep goes over all pairs of nodes.
+    """
+
+    blocks: NDArray[np.int64]
+    n_random: int
+
+
+@inner
+def list_edges(block, n_nodes, k, split, within_first, within_second):
+    """List the edges of a block to be updated: all across its two parts, and within the parts."""
+    n_edges = 0
+    for high in range(1, k):
+        for low in range(high):
+            across = low < split <= high
+            if across or (high < split and within_first) or (low >= split and within_second):
+                i, j = block.nodes[low], block.nodes[high]
+                block.edges[n_edges, 0] = edge_number(n_nodes, min(i, j), max(i, j))
+                block.edges[n_edges, 1] = low
+                block.edges[n_edges, 2] = high
+                n_edges += 1
+    return n_edges
+
+
+@inner
+def update_block(engine, sums, prior, state, block, k, n_edges, first, last, tally, rng):
+    """Update the listed edges of a block, and the biases of its nodes first to last, once each."""
+    open_block(engine, state, block.nodes[:k], block.mass)
+    changed = update_edges(sums, prior, state, block, k, n_edges, tally, rng)
+    changed = swap_edges(sums, prior, state, block, k, n_edges, n_edges // 2, rng) or changed
+    update_biases(sums, prior, state, block, k, first, last, rng)
+    if changed or last > first:
+        leave_block(engine, state, block.nodes[:k], block.mass, rng)
+
+
+@inner
+def count_learnt(inclusion, present, counts):
+    """Count the edges that share p0: those present, and all."""
+    counts[:] = 0
+    for alpha in range(inclusion.size):
+        if math.isnan(inclusion[alpha]):
+            counts[0] += present[alpha]
+            counts[1] += 1
+
+
+@inner
+def shuffle(order, n_first, rng):
+    """Bring a random choice of nodes, in random order, to the first places."""
+    for m in range(n_first):
+        other = m + int(rng.random() * (order.size - m))
+        order[m], order[other] = order[other], order[m]
+
+
+@inner
+def planned_sweep(engine, sums, prior, state, block, plan, tally, rng):
+    """Update the blocks of the plan, and blocks of nodes drawn at random.
+
+    Which blocks come does not depend on the state, so each update by itself leaves the posterior
+    as it is. Edges that are most likely absent are met in random blocks only.
+    """
+    n_nodes, k = state.bias.size, block.nodes.size
+    count_learnt(prior.inclusion, state.present, block.counts)
+    for m in range(plan.blocks.shape[0]):
+        block.nodes[:] = plan.blocks[m]
+        n_edges = list_edges(block, n_nodes, k, k, True, True)
+        update_block(engine, sums, prior, state, block, k, n_edges, 0, k, tally, rng)
+    for _ in range(plan.n_random):
+        shuffle(block.order, k, rng)
+        block.nodes[:] = block.order[:k]
+        n_edges = list_edges(block, n_nodes, k, k, True, True)
+        update_block(engine, sums, prior, state, block, k, n_edges, 0, 0, tally, rng)
+
+
+@inner
+def full_sweep(engine, sums, prior, state, block, tally, rng):
+    """Update every edge and every bias once, with swaps, in blocks of nodes.
+
+    The nodes are shuffled and dealt into groups of half a block; every two groups make a block, so
+    that every pair of nodes meets. Edges within a group have their turn in one of its blocks.
+    """
+    n_nodes, order, most = state.bias.size, block.order, block.nodes.size
+    count_learnt(prior.inclusion, state.present, block.counts)
+    shuffle(order, n_nodes, rng)
+    if n_nodes <= most:
+        block.nodes[:n_nodes] = order
+        n_edges = list_edges(block, n_nodes, n_nodes, n_nodes, True, True)
+        update_block(engine, sums, prior, state, block, n_nodes, n_edges, 0, n_nodes, tally, rng)
+        return
+    half = most // 2
+    n_groups = (n_nodes + half - 1) // half
+    for p in range(n_groups):
+        block.nodes[:half] = order[p * half : (p + 1) * half]
+        for q in range(p + 1, n_groups):
+            begin, end = q * half, min((q + 1) * half, n_nodes)
+            k = half + end - begin
+            block.nodes[half:k] = order[begin:end]
+            within_first = q == p + 1
+            within_second = within_first and q == n_groups - 1
+            n_edges = list_edges(block, n_nodes, k, half, within_first, within_second)
+            update_block(
+                engine, sums, prior, state, block, k, n_edges, 0 if within_first else half,
+                k if within_second else half, tally, rng,
+            )  # fmt: skip
+
+
+@inner
+def collapsed_sweep(engine, sums, prior, state, block, plan, tally, rng):
+    """One sweep: over all pairs, or as planned."""
+    if plan.blocks.shape[0] == 0:
+        full_sweep(engine, sums, prior, state, block, tally, rng)
+    else:
+        planned_sweep(engine, sums, prior, state, block, plan, tally, rng)
