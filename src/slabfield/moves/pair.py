@@ -26,6 +26,8 @@ from slabfield.kernels.cube import halves, quadrants, tilt, tilt_node
 from slabfield.kernels.slab import draw_around, survey
 from slabfield.moves.state import insert, remove
 
+# Share of the swaps tried between edges that do not share a node
+APART = 0.25
 # Variance of the logistic distribution, whose noise decides between present and absent; and the
 # most of it that noise of the particles may take the place of
 LOGISTIC_VARIANCE = math.pi**2 / 3
@@ -291,6 +293,12 @@ def swap_edges(sums, prior, state, block, k, n_edges, n_tries, rng):
     for _ in range(n_tries):
         leaving, entering = int(rng.random() * n_edges), int(rng.random() * n_edges)
         if present[edges[leaving, 0]] == present[edges[entering, 0]]:
+            continue
+        # edges that share a node stand in for each other most often
+        meet = edges[leaving, 1] == edges[entering, 1] or edges[leaving, 2] == edges[entering, 2]
+        meet = meet or edges[leaving, 1] == edges[entering, 2]
+        meet = meet or edges[leaving, 2] == edges[entering, 1]
+        if not meet and rng.random() > APART:
             continue
         if present[edges[entering, 0]]:
             leaving, entering = entering, leaving

@@ -45,7 +45,7 @@ def update_block(engine, sums, prior, state, block, k, n_edges, first, last, tal
     """Update the listed edges of a block, and the biases of its nodes first to last, once each."""
     open_block(engine, state, block.nodes[:k], block.mass)
     changed = update_edges(sums, prior, state, block, k, n_edges, tally, rng)
-    changed = swap_edges(sums, prior, state, block, k, n_edges, n_edges // 2, rng) or changed
+    changed = swap_edges(sums, prior, state, block, k, n_edges, 2 * n_edges, rng) or changed
     update_biases(sums, prior, state, block, k, first, last, rng)
     if changed or last > first:
         leave_block(engine, state, block.nodes[:k], block.mass, rng)
