@@ -8,7 +8,8 @@ with p taken before. For a coupling that moves by a, centred at u, d is -u a in 
 the other node is 0, and (1 - u) a where it is 1: two exponentials for all rows. The factors of
 several rows are multiplied before a logarithm is taken, so that none is needed for each row.
 
-The rows of a node are (SEGMENTS, m): factors are multiplied across segments. Rows that only fill
+Arrays hold a node's rows in one line, (D, n), or the same memory as (D, SEGMENTS, m): factors are
+multiplied across segments. Rows that only fill
 up the last segment have p = 0 and x = 0, and add nothing to any sum.
 """
 
@@ -19,7 +20,7 @@ import math
 import numpy as np
 
 from slabfield._jit import fast, inner
-from slabfield.kernels.table import exponentiate
+from slabfield.kernels.table import LN2, exponentiate
 
 SEGMENTS = 8
 # Mantissas, each between 1 and 2, that are multiplied before a logarithm
@@ -31,15 +32,17 @@ MOST_FIELD = 700.0
 
 
 @fast
-def multiply_rows(p, x, low, change, room):
-    """Fill ``room`` with products of 1 + p (low + x change) across segments."""
-    p0, p1, p2, p3, p4, p5, p6, p7 = p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7]
-    x0, x1, x2, x3, x4, x5, x6, x7 = x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]
-    for t in range(p.shape[1]):
-        first = (1.0 + p0[t] * (low + x0[t] * change)) * (1.0 + p1[t] * (low + x1[t] * change))
-        second = (1.0 + p2[t] * (low + x2[t] * change)) * (1.0 + p3[t] * (low + x3[t] * change))
-        third = (1.0 + p4[t] * (low + x4[t] * change)) * (1.0 + p5[t] * (low + x5[t] * change))
-        fourth = (1.0 + p6[t] * (low + x6[t] * change)) * (1.0 + p7[t] * (low + x7[t] * change))
+def multiply_rows(p, x, i, j, low, change, room):
+    """Fill ``room`` with products of 1 + p_i (low + x_j change) across segments."""
+    for t in range(p.shape[2]):
+        first = 1.0 + p[i, 0, t] * (low + x[j, 0, t] * change)
+        second = 1.0 + p[i, 1, t] * (low + x[j, 1, t] * change)
+        third = 1.0 + p[i, 2, t] * (low + x[j, 2, t] * change)
+        fourth = 1.0 + p[i, 3, t] * (low + x[j, 3, t] * change)
+        first *= 1.0 + p[i, 4, t] * (low + x[j, 4, t] * change)
+        second *= 1.0 + p[i, 5, t] * (low + x[j, 5, t] * change)
+        third *= 1.0 + p[i, 6, t] * (low + x[j, 6, t] * change)
+        fourth *= 1.0 + p[i, 7, t] * (low + x[j, 7, t] * change)
         room[t] = (first * second) * (third * fourth)
 
 
@@ -63,47 +66,48 @@ def product_of(values):
 
 
 @inner
-def log_sum(p, x, low, change, room):
-    r"""Sum over rows of :math:`\log(1 + p (e^d - 1))`, where e^d - 1 is low + x change.
+def log_sum(p, x, i, j, low, change, room, bits):
+    r"""Sum over rows of :math:`\log(1 + p_i (e^d - 1))`, where e^d - 1 is low + x_j change.
 
-    No |d| may exceed 80, so that products of eight factors stay within double precision.
+    No |d| may exceed 80, so that products of eight factors stay within double precision. ``room``
+    holds as many numbers as a segment, and ``bits`` is the same room seen as integers.
     """
-    products = room[: p.shape[1]]
-    multiply_rows(p, x, low, change, products)
-    exponents = take_exponents(products.view(np.int64))
-    total = exponents * math.log(2.0)
-    for begin in range(0, products.size, MANTISSAS):
-        total += math.log(product_of(products[begin : begin + MANTISSAS]))
+    multiply_rows(p, x, i, j, low, change, room)
+    total = take_exponents(bits) * LN2
+    if room.size <= MANTISSAS:
+        return total + math.log(product_of(room))
+    for begin in range(0, room.size, MANTISSAS):
+        total += math.log(product_of(room[begin : begin + MANTISSAS]))
     return total
 
 
 @fast
-def tilted_sums(p, x, low, change):
+def tilted_sums(p, x, i, j, low, change):
     """Sums of p and p (1 - p) after fields moved: over all rows, and where x is 1."""
     s, v, sx, vx = 0.0, 0.0, 0.0, 0.0
-    for t in range(p.size):
-        factor = low + x[t] * change
-        tilted = p[t] * (1.0 + factor) / (1.0 + p[t] * factor)
+    for t in range(p.shape[1]):
+        factor = low + x[j, t] * change
+        tilted = p[i, t] * (1.0 + factor) / (1.0 + p[i, t] * factor)
         spread = tilted - tilted * tilted
         s += tilted
         v += spread
-        sx += x[t] * tilted
-        vx += x[t] * spread
+        sx += x[j, t] * tilted
+        vx += x[j, t] * spread
     return s, v, sx, vx
 
 
 @fast
-def power_sums(p, x):
-    """Sums of p, p^2, p^3 and p^4 over the rows in which x is 1."""
+def power_sums(p, x, i, j):
+    """Sums of p, p^2, p^3 and p^4 of node i over the rows in which node j is 1."""
     s1, s2, s3, s4 = 0.0, 0.0, 0.0, 0.0
-    for t in range(p.size):
-        q1 = x[t] * p[t]
-        q2 = q1 * p[t]
-        q3 = q2 * p[t]
+    for t in range(p.shape[1]):
+        q1 = x[j, t] * p[i, t]
+        q2 = q1 * p[i, t]
+        q3 = q2 * p[i, t]
         s1 += q1
         s2 += q2
         s3 += q3
-        s4 += q3 * p[t]
+        s4 += q3 * p[i, t]
     return s1, s2, s3, s4
 
 
