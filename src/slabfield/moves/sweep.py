@@ -8,10 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slabfield._jit import inner
+from slabfield._jit import generic, inner
 from slabfield.kernels.cube import edge_number
+from slabfield.likelihood.cubes import ExactCubes, ParticleCubes
 from slabfield.likelihood.engine import leave_block, open_block
-from slabfield.moves.pair import swap_edges, update_biases, update_edges
+from slabfield.likelihood.pseudo import PseudoRows
+from slabfield.moves import rows
+from slabfield.moves.pair import scale_of, swap_edges, update_biases, update_edges
 
 
 class Plan(NamedTuple):
@@ -40,15 +43,30 @@ def list_edges(block, n_nodes, k, split, within_first, within_second):
     return n_edges
 
 
-@inner
+@generic
 def update_block(engine, sums, prior, state, block, k, n_edges, first, last, tally, rng):
     """Update the listed edges of a block, and the biases of its nodes first to last, once each."""
+
+
+@update_block.register(ExactCubes)
+@update_block.register(ParticleCubes)
+def update_cube(engine, sums, prior, state, block, k, n_edges, first, last, tally, rng):
+    """Update a block by the table of its states, all other nodes summed out."""
     open_block(engine, state, block.nodes[:k], block.mass)
     changed = update_edges(sums, prior, state, block, k, n_edges, tally, rng)
     changed = swap_edges(sums, prior, state, block, k, n_edges, 2 * n_edges, rng) or changed
     update_biases(sums, prior, state, block, k, first, last, rng)
     if changed or last > first:
         leave_block(engine, state, block.nodes[:k], block.mass, rng)
+
+
+@update_block.register(PseudoRows)
+def update_rows(engine, sums, prior, state, block, k, n_edges, first, last, tally, rng):
+    """Update a block by the conditionals of its nodes in every row."""
+    scale = scale_of(sums.n_rows, state.hyper[1], prior.bias_precision)
+    rows.update_edges(engine, sums, prior, state, block, n_edges, scale, tally, rng)
+    rows.swap_edges(engine, sums, prior, state, block, n_edges, scale, rng)
+    rows.update_biases(engine, sums, prior, state, block, first, last, rng)
 
 
 @inner

@@ -15,11 +15,12 @@ from slabfield.likelihood.cubes import (
     more_particles,
     particle_cubes,
 )
+from slabfield.likelihood.pseudo import PseudoRows, pseudo_rows
 from slabfield.moves.pair import Block, Tally, new_block, new_tally
 from slabfield.moves.state import ChainState, Info, remove
 from slabfield.moves.sweep import Plan
 from slabfield.sampler.iteration import Record, collapsed, new_record, settle
-from slabfield.sampler.plan import FULL_NODES, make_plan, no_plan, screen
+from slabfield.sampler.plan import FULL_NODES, FULL_NODES_ON_ROWS, make_plan, no_plan, screen
 from slabfield.sampler.settings import Settings
 from slabfield.sampler.warmup import Problem, random_state
 
@@ -43,7 +44,7 @@ class CollapsedChain(NamedTuple):
 
     problem: Problem
     settings: Settings
-    engine: ExactCubes | ParticleCubes
+    engine: ExactCubes | ParticleCubes | PseudoRows
     state: ChainState
     block: Block
     plan: Plan
@@ -67,19 +68,23 @@ def start_collapsed(
     model, sums = problem.model, problem.sums
     d = model.n_nodes
     engine: Any
-    exact = settings.engine == "exact"
+    exact, on_rows = settings.engine == "exact", settings.engine == "pseudo"
     k = block_size(d) if exact else min(PARTICLE_BLOCK, d)
-    state = random_state(problem, rng) if exact else modest_state(problem, rng)
     if exact:
+        state = random_state(problem, rng)
         engine = exact_cubes(model)
+    elif on_rows:
+        state = empty_state(problem, rng)
+        engine = pseudo_rows(model, problem.rows, settings.pseudo_weight)
     else:
+        state = modest_state(problem, rng)
         n = whole_lanes(settings.n_particles or first_number(sums.n_rows))
         engine = particle_cubes(model, n, settings.n_sweeps or FIRST_SWEEPS, k, rng)
         from_data = rng.integers(0, len(problem.rows), n // 2)
         engine.states[:, : n // 2] = problem.rows[from_data].T
-    block = new_block(sums.bias / sums.n_rows, k, 1 if exact else N_LANES)
+    block = new_block(sums.bias / sums.n_rows, k, 1 if exact or on_rows else N_LANES)
     plan = no_plan(k)
-    if not exact and d > FULL_NODES:
+    if not exact and d > (FULL_NODES_ON_ROWS if on_rows else FULL_NODES):
         score = screen(sums, model.ends)
         plan = make_plan(score, np.zeros(score.size), model.ends, d, k)
     settle(engine, state, rng)
@@ -97,6 +102,15 @@ def first_number(n_rows: float) -> int:
 def whole_lanes(n_particles: int) -> int:
     """Round a number of particles up, so that all lanes have as many and none is left over."""
     return -(-n_particles // N_LANES) * N_LANES
+
+
+def empty_state(problem: Problem, rng: np.random.Generator) -> ChainState:
+    """Draw a start without edges but those forced, and biases from the data with noise."""
+    state = modest_state(problem, rng)
+    for alpha in state.members[: state.n_members[0]].copy():
+        if problem.prior.inclusion[alpha] != 1.0:
+            forget(state, int(alpha))
+    return state
 
 
 def modest_state(problem: Problem, rng: np.random.Generator) -> ChainState:
@@ -171,11 +185,23 @@ def revise(chain: CollapsedChain) -> CollapsedChain:
     problem, settings, tally = chain.problem, chain.settings, chain.tally
     model = problem.model
     fresh = chain._replace(tally=new_tally(model.n_interactions))
-    if isinstance(chain.engine, ExactCubes):
+    if isinstance(chain.engine, ParticleCubes):
+        fresh = fresh._replace(engine=revised_particles(chain, chain.engine))
+    if chain.plan.blocks.shape[0] == 0:
         return fresh
+    chance = tally.chance / np.maximum(tally.visits, 1)
+    score = screen(problem.sums, model.ends)
+    worth = np.where(tally.visits > 0, chance * (1 - chance), score / (1e3 + score))
+    worth = np.maximum(worth, 1e-3 * chance)
+    plan = make_plan(worth, chance, model.ends, model.n_nodes, chain.plan.blocks.shape[1])
+    return fresh._replace(plan=plan)
+
+
+def revised_particles(chain: CollapsedChain, engine: ParticleCubes) -> ParticleCubes:
+    """Settle how many particles there are, and how often they are swept."""
+    settings, tally = chain.settings, chain.tally
     noise = tally.noise[0] / max(tally.noise[1], 1.0)
-    n = chain.engine.states.shape[1]
-    engine = chain.engine
+    n = engine.states.shape[1]
     if settings.n_particles == 0 and noise > NOISE_LIMIT and n < MOST_PARTICLES:
         factor = 2 if noise < 2 * NOISE_LIMIT else 4
         engine = more_particles(engine, min(factor * n, MOST_PARTICLES), chain.rng)
@@ -183,14 +209,7 @@ def revise(chain: CollapsedChain) -> CollapsedChain:
         engine = more_particles(engine, n // 2, chain.rng)
     if settings.n_sweeps == 0:
         engine = engine._replace(n_sweeps=sweeps_to_forget(engine, chain.state, chain.rng))
-    plan = chain.plan
-    if plan.blocks.shape[0] > 0:
-        chance = tally.chance / np.maximum(tally.visits, 1)
-        score = screen(problem.sums, model.ends)
-        worth = np.where(tally.visits > 0, chance * (1 - chance), score / (1e3 + score))
-        worth = np.maximum(worth, 1e-3 * chance)
-        plan = make_plan(worth, chance, model.ends, model.n_nodes, plan.blocks.shape[1])
-    return fresh._replace(engine=engine, plan=plan)
+    return engine
 
 
 def half_against_half(engine: ParticleCubes) -> float:

@@ -12,6 +12,8 @@ from slabfield.moves.sweep import Plan
 
 # Up to this many nodes a sweep goes over all pairs
 FULL_NODES = 24
+# and where that is cheap, on the rows of the data
+FULL_NODES_ON_ROWS = 64
 # Likely edges that a plan looks after, a node; the others are met in random blocks
 EDGES_PER_NODE = 4
 LIKELY = 0.02

@@ -16,10 +16,12 @@ class Settings:
 
     Attributes
     ----------
-    engine : {"particles", "exact"}
+    engine : {"particles", "exact", "pseudo"}
         Where moments come from.
     scheme : {"approximate", "adjusted", "collapsed"}
         Algorithm 1; its exact version ("Bayes Exact"); or collapsed Gibbs.
+    pseudo_weight : float
+        Weight of the pseudo-likelihood, where that is the engine.
     n_particles, n_sweeps : int
         Gibbs particles, and sweeps of them in an iteration.
     restart : bool
@@ -36,6 +38,7 @@ class Settings:
 
     engine: str = "particles"
     scheme: str = "approximate"
+    pseudo_weight: float = 0.5
     n_particles: int = 100
     n_sweeps: int = 1
     restart: bool = False
@@ -83,4 +86,12 @@ def default_particles() -> Settings:
     return Settings(
         engine="particles", scheme="collapsed", n_particles=0, n_sweeps=0, n_draws=1_000, thin=1,
         n_warmup=150,
+    )  # fmt: skip
+
+
+def pseudo(weight: float = 0.5) -> Settings:
+    """Collapsed sweeps on the pseudo-likelihood, weighted."""
+    return Settings(
+        engine="pseudo", scheme="collapsed", pseudo_weight=weight, n_draws=1_000, thin=1,
+        n_warmup=200,
     )  # fmt: skip

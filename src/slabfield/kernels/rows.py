@@ -1,0 +1,155 @@
+r"""Sums over the rows of the data that a weighted pseudo-likelihood needs.
+
+When the field of a node moves by :math:`d_t` in row t, its conditionals change by
+
+.. math:: \sum_t x_t d_t - \log(1 + p_t (e^{d_t} - 1)), \quad p_t = \sigma(h_t)
+
+with p taken before. For a coupling that moves by a, centred at u, d is -u a in the rows in which
+the other node is 0, and (1 - u) a where it is 1: two exponentials for all rows. The factors of
+several rows are multiplied before a logarithm is taken, so that none is needed for each row.
+
+Arrays hold a node's rows in one line, (D, n), or the same memory as (D, SEGMENTS, m): factors are
+multiplied across segments. Rows that only fill
+up the last segment have p = 0 and x = 0, and add nothing to any sum.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from slabfield._jit import fast, inner
+from slabfield.kernels.table import LN2, exponentiate
+
+SEGMENTS = 8
+# Mantissas, each between 1 and 2, that are multiplied before a logarithm
+MANTISSAS = 512
+MANTISSA_MASK = (1 << 52) - 1
+ONE_BITS = 1023 << 52
+# Fields beyond this count as this, in a probability
+MOST_FIELD = 700.0
+
+
+@fast
+def multiply_rows(p, x, i, j, low, change, room):
+    """Fill ``room`` with products of 1 + p_i (low + x_j change) across segments."""
+    for t in range(p.shape[2]):
+        first = 1.0 + p[i, 0, t] * (low + x[j, 0, t] * change)
+        second = 1.0 + p[i, 1, t] * (low + x[j, 1, t] * change)
+        third = 1.0 + p[i, 2, t] * (low + x[j, 2, t] * change)
+        fourth = 1.0 + p[i, 3, t] * (low + x[j, 3, t] * change)
+        first *= 1.0 + p[i, 4, t] * (low + x[j, 4, t] * change)
+        second *= 1.0 + p[i, 5, t] * (low + x[j, 5, t] * change)
+        third *= 1.0 + p[i, 6, t] * (low + x[j, 6, t] * change)
+        fourth *= 1.0 + p[i, 7, t] * (low + x[j, 7, t] * change)
+        room[t] = (first * second) * (third * fourth)
+
+
+@fast
+def take_exponents(bits):
+    """Sum of the exponents of positive numbers, given by their bits; leave their mantissas."""
+    total = 0
+    for t in range(bits.size):
+        total += (bits[t] >> 52) - 1023
+        bits[t] = (bits[t] & MANTISSA_MASK) | ONE_BITS
+    return total
+
+
+@fast
+def product_of(values):
+    """Product of an array."""
+    product = 1.0
+    for t in range(values.size):
+        product *= values[t]
+    return product
+
+
+@inner
+def log_sum(p, x, i, j, low, change, room, bits):
+    r"""Sum over rows of :math:`\log(1 + p_i (e^d - 1))`, where e^d - 1 is low + x_j change.
+
+    No |d| may exceed 80, so that products of eight factors stay within double precision. ``room``
+    holds as many numbers as a segment, and ``bits`` is the same room seen as integers.
+    """
+    multiply_rows(p, x, i, j, low, change, room)
+    total = take_exponents(bits) * LN2
+    if room.size <= MANTISSAS:
+        return total + math.log(product_of(room))
+    for begin in range(0, room.size, MANTISSAS):
+        total += math.log(product_of(room[begin : begin + MANTISSAS]))
+    return total
+
+
+@fast
+def tilted_sums(p, x, i, j, low, change):
+    """Sums of p and p (1 - p) after fields moved: over all rows, and where x is 1."""
+    s, v, sx, vx = 0.0, 0.0, 0.0, 0.0
+    for t in range(p.shape[1]):
+        factor = low + x[j, t] * change
+        tilted = p[i, t] * (1.0 + factor) / (1.0 + p[i, t] * factor)
+        spread = tilted - tilted * tilted
+        s += tilted
+        v += spread
+        sx += x[j, t] * tilted
+        vx += x[j, t] * spread
+    return s, v, sx, vx
+
+
+@fast
+def power_sums(p, x, i, j):
+    """Sums of p, p^2, p^3 and p^4 of node i over the rows in which node j is 1."""
+    s1, s2, s3, s4 = 0.0, 0.0, 0.0, 0.0
+    for t in range(p.shape[1]):
+        q1 = x[j, t] * p[i, t]
+        q2 = q1 * p[i, t]
+        q3 = q2 * p[i, t]
+        s1 += q1
+        s2 += q2
+        s3 += q3
+        s4 += q3 * p[i, t]
+    return s1, s2, s3, s4
+
+
+@fast
+def shift_field(field, x, low, change):
+    """Add low + x change to a field."""
+    for t in range(field.size):
+        field[t] += low + x[t] * change
+
+
+@fast
+def negative_of(field, target):
+    """Fill ``target`` with minus the field, within bounds."""
+    for t in range(field.size):
+        value = -field[t]
+        target[t] = MOST_FIELD if value > MOST_FIELD else value
+
+
+@fast
+def invert(values):
+    """Replace e^-h by 1 / (1 + e^-h)."""
+    for t in range(values.size):
+        values[t] = 1.0 / (1.0 + values[t])
+
+
+@inner
+def fill_probability(field, p, powers, n_rows):
+    """Fill p with the logistic function of the field, and with zeros beyond the rows."""
+    negative_of(field, p)
+    exponentiate(p, 0.0, powers, powers.view(np.int64))
+    invert(p)
+    p[n_rows:] = 0.0
+
+
+@fast
+def total_powers(p, total):
+    """Fill ``total`` with the sums of p, p^2, p^3 and p^4."""
+    s1, s2, s3, s4 = 0.0, 0.0, 0.0, 0.0
+    for t in range(p.size):
+        q2 = p[t] * p[t]
+        s1 += p[t]
+        s2 += q2
+        s3 += q2 * p[t]
+        s4 += q2 * q2
+    total[0], total[1], total[2], total[3] = s1, s2, s3, s4

@@ -1,0 +1,73 @@
+"""The engine of a weighted pseudo-likelihood: fields and probabilities of all rows, no noise."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slabfield._jit import inner
+from slabfield.kernels.rows import SEGMENTS, fill_probability, shift_field, total_powers
+from slabfield.likelihood import engine as interface
+from slabfield.models.binary import BinaryPairwise
+
+
+class PseudoRows(NamedTuple):
+    """The weight, the data, and what the conditionals of every node are in every row.
+
+    ``x``, ``field`` and ``p`` are the data, the fields h, and sigma(h), a line of rows a node; the
+    data has one more node, which is 0 in all rows. ``x_parts`` and ``p_parts`` are the same memory
+    in segments. ``total`` holds, for every node, the sums of p, p^2, p^3 and p^4. The rest is
+    workspace: ``bits`` is the memory of ``room``, as integers.
+    """
+
+    weight: float
+    n_rows: int
+    first: Any
+    second: Any
+    x: Any
+    x_parts: Any
+    field: Any
+    p: Any
+    p_parts: Any
+    total: Any
+    powers: Any
+    room: Any
+    bits: Any
+
+
+def pseudo_rows(model: BinaryPairwise, rows: NDArray[Any], weight: float) -> PseudoRows:
+    """Return the engine of a binary field, with all parameters zero."""
+    n_rows, d = rows.shape
+    m = -(-n_rows // SEGMENTS)
+    x, p, room = np.zeros((d + 1, SEGMENTS * m)), np.zeros((d, SEGMENTS * m)), np.zeros(m)
+    x[:d, :n_rows] = rows.T
+    first, second = model.ends
+    return PseudoRows(
+        float(weight), n_rows, first, second, x, x.reshape(d + 1, SEGMENTS, m), np.zeros_like(p),
+        p, p.reshape(d, SEGMENTS, m), np.zeros((d, 4)), np.zeros(SEGMENTS * m), room,
+        room.view(np.int64),
+    )  # fmt: skip
+
+
+@interface.advance.register(PseudoRows)
+def advance(engine, state, rng):
+    """Work out all fields anew."""
+    x, field = engine.x, engine.field
+    for i in range(state.bias.size):
+        field[i] = state.bias[i]
+    for place in range(state.n_members[0]):
+        alpha = state.members[place]
+        i, j, a = engine.first[alpha], engine.second[alpha], state.coupling[alpha]
+        shift_field(field[i], x[j], 0.0, a)
+        shift_field(field[j], x[i], 0.0, a)
+    for i in range(state.bias.size):
+        refresh(field, engine.p, engine.total, engine.powers, engine.n_rows, i)
+
+
+@inner
+def refresh(field, p, total, powers, n_rows, i):
+    """Work out the probabilities of a node, and their sums, from its fields."""
+    fill_probability(field[i], p[i], powers, n_rows)
+    total_powers(p[i], total[i])
