@@ -355,8 +355,8 @@ def test_noise_takes_the_place_of_part_of_the_draw(exact_chance):
     prior = logit(exact_chance) - exact[0]
     factor = np.array([steeper(v) for v in noise])
     found, plain = expit((evidence + prior) * factor).mean(), expit(evidence + prior).mean()
-    # a noise of one is four times what warm-up aims at; .012 is what treating the logistic as normal
-    # costs then (see the test below), and .003 the Monte Carlo error
+    # a noise of one is four times what warm-up aims at; taking the logistic for normal costs .012
+    # there (see the test below), and .003 is Monte Carlo error
     assert found == pytest.approx(exact_chance, abs=0.018)
     if exact_chance != 0.5:
         assert abs(plain - exact_chance) > 0.025
