@@ -1,0 +1,107 @@
+"""Plans: blocks that cover the edges they are given, and every node."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from slabfield.datasets import make_block
+from slabfield.models.binary import BinaryPairwise
+from slabfield.sampler.plan import (
+    EDGES_PER_NODE,
+    LIKELY,
+    RAREST,
+    cover,
+    make_plan,
+    no_plan,
+    screen,
+)
+
+
+def covered(blocks, n_nodes):
+    """Which pairs of nodes lie within a block."""
+    together = np.zeros((n_nodes, n_nodes), bool)
+    for block in blocks:
+        together[np.ix_(block, block)] = True
+    return together
+
+
+def graphs():
+    rng = np.random.default_rng(0)
+    for n_nodes, k, n_edges in [(6, 6, 9), (7, 6, 0), (25, 6, 1), (40, 6, 160), (30, 4, 435)]:
+        first, second = np.triu_indices(n_nodes, 1)
+        chosen = rng.permutation(first.size)[:n_edges]
+        yield first[chosen], second[chosen], n_nodes, k
+    star = np.arange(1, 50)
+    yield np.zeros_like(star), star, 50, 6
+
+
+@pytest.mark.parametrize(("first", "second", "n_nodes", "k"), list(graphs()))
+def test_cover_has_every_edge_and_every_node(first, second, n_nodes, k):
+    blocks = cover(first, second, n_nodes, k)
+    assert blocks.shape[1] == k
+    assert all(len(set(block)) == k for block in blocks.tolist())
+    assert covered(blocks, n_nodes)[first, second].all()
+    assert set(blocks.ravel().tolist()) == set(range(n_nodes))
+    # every block but those for nodes without edges is there for an edge of its own
+    assert len(blocks) <= first.size + -(-n_nodes // k)
+    if len(first):
+        without = covered(blocks[1:], n_nodes)[first, second]
+        assert not without.all()
+
+
+def test_isolated_nodes_share_blocks():
+    none = np.zeros(0, np.int64)
+    assert len(cover(none, none, 24, 6)) == 4
+    assert len(cover(none, none, 25, 6)) == 5
+
+
+def test_a_clique_is_one_block():
+    first, second = np.triu_indices(6, 1)
+    blocks = cover(first + 10, second + 10, 30, 6)
+    assert set(range(10, 16)) in [set(block) for block in blocks.tolist()]
+    assert len(blocks) == 5
+
+
+def test_make_plan_covers_the_worthy_and_the_likely():
+    n_nodes, k, rng = 60, 6, np.random.default_rng(1)
+    model = BinaryPairwise(n_nodes)
+    first, second = model.ends
+    worth = rng.random(first.size) * 0.5
+    chance = np.zeros(first.size)
+    likely = rng.permutation(first.size)[:50]
+    worth[likely], chance[likely] = 0.0, LIKELY
+    plan = make_plan(worth, chance, model.ends, n_nodes, k)
+    together = covered(plan.blocks, n_nodes)
+    best = np.argsort(-worth)[: EDGES_PER_NODE * n_nodes]
+    assert together[first[best], second[best]].all()
+    assert together[first[likely], second[likely]].all()
+    assert plan.blocks.dtype == np.int64
+    assert plan.n_random == len(plan.blocks)
+
+
+def test_every_pair_is_met_often_enough_where_likely_edges_are_few():
+    n_nodes, k = 400, 6
+    model = BinaryPairwise(n_nodes)
+    worth = np.zeros(model.n_interactions)
+    # the edges of a few cliques: few blocks
+    plan = make_plan(worth, worth, model.ends, n_nodes, k)
+    share = plan.n_random * k * (k - 1) / 2 / model.n_interactions
+    assert share >= 0.9 / RAREST
+
+
+def test_no_plan_has_no_blocks():
+    plan = no_plan(6)
+    assert plan.blocks.shape == (0, 6)
+    assert plan.n_random == 0
+
+
+def test_screen_is_the_squared_correlation_times_rows():
+    rows = make_block(300, random_state=2).rows
+    model = BinaryPairwise(rows.shape[1])
+    score = screen(model.sums(rows), model.ends)
+    correlation = np.corrcoef(rows.T)[model.ends]
+    np.testing.assert_allclose(score, 300 * correlation**2, rtol=0.01, atol=0.05)
+    # a column that never varies has a score too
+    rows[:, 0] = 0
+    assert np.isfinite(screen(model.sums(rows), model.ends)).all()
