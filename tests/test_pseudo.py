@@ -13,7 +13,6 @@ from slabfield._jit import jit
 from slabfield.datasets import make_block
 from slabfield.exact import enumeration
 from slabfield.kernels.rows import SEGMENTS, fill_probability, log_sum, power_sums, tilted_sums
-from slabfield.likelihood.pseudo import pseudo_rows
 from slabfield.models.binary import BinaryPairwise
 from slabfield.moves.rows import (
     draw_exactly,

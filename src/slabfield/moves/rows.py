@@ -39,7 +39,7 @@ LEAST = -13.0
 SWAP_SHARE = 0.25
 
 # Handed on, as in the updates on tables, are plain arrays and numbers: ``rows`` (p and x, in lines
-# and in segments, and room); of an edge or bias its ``sides`` (the two nodes and their centres), and
+# and in segments, and room); of an edge or bias its ``sides`` (the two nodes and their centres) and
 # its ``shape`` (weight, s, q, and the interval in which it may move). A bias is a coupling, with
 # centre -1, to the node after the last, which is 0 in all rows and has no conditional.
 
@@ -47,7 +47,7 @@ SWAP_SHARE = 0.25
 @inner
 def value_at(a, rows, sides, shape):
     r""":math:`\ell(a)`."""
-    p, x, p_parts, x_parts, room, bits = rows
+    p, _, p_parts, x_parts, room, bits = rows
     i, j, u, v = sides
     weight, slope, precision, _, _ = shape
     low = math.exp(-u * a)
@@ -243,9 +243,9 @@ def edge_shape(weight, facts, data_sum, bias_sum, coupling, bias, scale):
 
 
 @inner
-def give(x, field, p, total, powers, n_rows, facts, coupling, bias, change):
-    """Move an edge's coupling, its ends' biases, and their fields in all rows."""
-    alpha, _, _, i, j, u, v = facts
+def give(x, field, p, total, powers, n_rows, facts, bias, change):
+    """Take note that an edge's coupling moves: biases of its ends, and fields in all rows."""
+    _, _, _, i, j, u, v = facts
     if change == 0.0:
         return
     bias[i] -= u * change
@@ -317,7 +317,7 @@ def update_edges(engine, sums, prior, state, block, n_edges, scale, tally, rng):
             if math.isnan(inclusion[alpha]):
                 counts[0] += 1 if stays else -1
         coupling[alpha] = before + change if stays else 0.0
-        give(x, field, p, total, powers, n_rows, facts, coupling, bias, change)
+        give(x, field, p, total, powers, n_rows, facts, bias, change)
 
 
 @inner
@@ -344,7 +344,7 @@ def swap_edges(engine, sums, prior, state, block, n_edges, scale, rng):
         if inclusion[old] == 1.0 or inclusion[new] == 0.0:
             continue
         facts = facts_of(edges, nodes, data_mean, leaving)
-        give(x, field, p, total, powers, n_rows, facts, coupling, bias, -coupling[old])
+        give(x, field, p, total, powers, n_rows, facts, bias, -coupling[old])
         coupling[old] = 0.0
         shape = edge_shape(weight, facts, data_sum, bias_sum, coupling, bias, scale)
         sides = facts[3], facts[4], facts[5], facts[6]
@@ -367,7 +367,7 @@ def swap_edges(engine, sums, prior, state, block, n_edges, scale, rng):
             counts[0] = others + (1 if learnt_new else 0)
         value = draw_exactly(peak, rows, sides, shape, rng)
         coupling[chosen] = value
-        give(x, field, p, total, powers, n_rows, facts, coupling, bias, value)
+        give(x, field, p, total, powers, n_rows, facts, bias, value)
 
 
 @inner

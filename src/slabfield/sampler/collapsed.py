@@ -182,7 +182,7 @@ def sweeps_to_forget(engine: ParticleCubes, state: ChainState, rng: np.random.Ge
 
 def revise(chain: CollapsedChain) -> CollapsedChain:
     """Settle plan and particles by what was seen since the last time; forget what was seen."""
-    problem, settings, tally = chain.problem, chain.settings, chain.tally
+    problem, tally = chain.problem, chain.tally
     model = problem.model
     fresh = chain._replace(tally=new_tally(model.n_interactions))
     if isinstance(chain.engine, ParticleCubes):
