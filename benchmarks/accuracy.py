@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import os
 import time
 from collections import defaultdict
 from dataclasses import replace
@@ -18,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from joblib import Memory, Parallel, delayed
+from joblib import Parallel, delayed
 
 from slabfield.datasets import make_block
 from slabfield.models.binary import BinaryPairwise
@@ -39,6 +40,16 @@ N_CHAINS = {"collapsed": 2, "Bayes Exact": 4, "paper": 4}
 LIKELY = 0.3
 LIMITS = {"collapsed": 0.01, "Bayes Exact": 0.02, "paper": 0.05}
 MOMENT_LIMIT = 0.15
+
+
+class Task(NamedTuple):
+    """One chain to run."""
+
+    sampler: str
+    seed: int
+    p0: float | None
+    chain: int
+    settings: Settings
 
 
 def make_problem(seed: int, p0: float | None, n_rows: int = N_ROWS) -> Problem:
@@ -62,22 +73,36 @@ def _silent(n_done: int) -> None:
     del n_done
 
 
-def summarise(seed: int, p0: float | None, settings: Settings, chain: int, sampler: str) -> dict:
-    """Run one chain; return sums over its draws for every edge. ``sampler`` is its signature."""
-    del sampler
+def summarise(task: Task, sampler: str, folder: Path) -> dict:
+    """Run one chain, unless it is kept; return sums over its draws for every edge.
+
+    ``sampler`` is the signature of what draws it.
+    """
+    settings = task.settings
+    length = f"{settings.n_warmup}+{settings.n_draws}x{settings.thin}"
+    file = folder / f"{settings.scheme}-{task.seed}-{task.p0}-{task.chain}-{length}-{sampler}.npz"
+    if file.exists():
+        with np.load(file) as kept:
+            return dict(kept)
     clock = time.process_time()
-    result = run_chain(make_problem(seed, p0), settings, seed=100, chain_index=chain,
-                       report=_silent)  # fmt: skip
+    result = run_chain(make_problem(task.seed, task.p0), settings, seed=100,
+                       chain_index=task.chain, report=_silent)  # fmt: skip
     cpu = time.process_time() - clock
-    print(f"  data set {seed}, p0 {p0}, {settings.scheme} ({chain}): {cpu:.0f} CPU s", flush=True)
+    print(f"  {file.stem}: {cpu:.0f} CPU s", flush=True)
     record = result.record
-    return {
-        "n_draws": settings.n_draws,
+    found = {
+        "n_draws": np.array(settings.n_draws),
         "count": record.present.sum(axis=0).astype(float),
         "total": record.coupling.sum(axis=0),
         "square": (record.coupling**2).sum(axis=0),
-        "cpu": cpu,
+        "cpu": np.array(cpu),
+        "chance": result.chance,
     }
+    folder.mkdir(parents=True, exist_ok=True)
+    partial = file.with_suffix(f".{os.getpid()}.npz")
+    np.savez(partial, **found)
+    partial.replace(file)
+    return found
 
 
 def rms(values: np.ndarray) -> float:
@@ -156,16 +181,6 @@ def to_markdown(table: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
-class Task(NamedTuple):
-    """One chain to run."""
-
-    sampler: str
-    seed: int
-    p0: float | None
-    chain: int
-    settings: Settings
-
-
 def tasks(scale: float) -> list[Task]:
     """All chains of all samplers, the longest first, so that the last do not wait for one."""
 
@@ -199,11 +214,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("docs/accuracy.md"))
     parser.add_argument("--only", help="run the chains of this sampler, and write nothing")
     options = parser.parse_args()
-    kept = Memory(options.cache, verbose=0).cache(summarise)
     todo = [t for t in tasks(options.scale) if options.only in (None, t.sampler)]
     names = {key: signature(*key) for key in {(t.settings, t.p0) for t in todo}}
     results = Parallel(n_jobs=options.jobs)(
-        delayed(kept)(t.seed, t.p0, t.settings, t.chain, names[t.settings, t.p0]) for t in todo
+        delayed(summarise)(task, names[task.settings, task.p0], options.cache) for task in todo
     )
     if options.only:
         return

@@ -25,6 +25,7 @@ ORDER = (
     "datasets",
     "likelihood",
     "moves",
+    "draws",
     "sampler",
     "posterior",
     "estimator",

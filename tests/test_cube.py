@@ -256,9 +256,11 @@ def test_more_and_fewer_particles_begin_as_copies():
     particles = np.random.default_rng(0).integers(0, 2, (5, 32)).astype(np.float32)
     engine = engine_with(model, state, particles, 4)
     more = more_particles(engine, 64, np.random.default_rng(1))
-    assert np.array_equal(more.states, np.hstack([particles, particles]))
+    # the halves, which started from different places, stay apart
+    one, other = particles[:, :16], particles[:, 16:]
+    assert np.array_equal(more.states, np.hstack([one, one, other, other]))
     fewer = more_particles(engine, 16, np.random.default_rng(1))
-    assert np.array_equal(fewer.states, particles[:, :16])
+    assert np.array_equal(fewer.states, np.hstack([one[:, :8], other[:, :8]]))
     assert_knows_the_edges(more, model, state)
     # copies part: each has random numbers of its own
     assert not np.array_equal(more.lanes[:, :32], more.lanes[:, 32:])

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from slabfield.posterior import Draws, Posterior
+from slabfield.draws import Draws
+from slabfield.posterior import Posterior
 
 NAMES = ["a", "b", "c"]
 """Edges, in order: a - b, a - c, b - c."""
@@ -28,7 +29,9 @@ def posterior_of(
     bias = rng.standard_normal((chains, draws, len(names))) if bias is None else bias
     p0 = rng.random((chains, draws)) if p0 is None else p0
     sigma0 = rng.gamma(5.0, size=(chains, draws))
-    return Posterior(Draws(coupling, present, bias, p0, sigma0), names, {"engine": "exact"})
+    potential = rng.standard_normal((chains, draws))
+    kept = Draws.from_dense(coupling, present, bias, p0, sigma0, potential)
+    return Posterior(kept, names, {"engine": "exact"})
 
 
 def coin_tosses(
@@ -124,10 +127,10 @@ def test_diagnostics_of_everything_that_mixes() -> None:
     assert set(posterior.diagnostics) == {
         f"{kind}_{name}"
         for kind in ("rhat", "ess")
-        for name in ("present", "coupling", "bias", "p0", "sigma0", "density")
+        for name in ("present", "coupling", "bias", "p0", "sigma0", "density", "potential")
     }
     for name, values in posterior.diagnostics.items():
-        size = 1 if name.split("_")[1] in ("p0", "sigma0", "density") else 3
+        size = 1 if name.split("_")[1] in ("p0", "sigma0", "density", "potential") else 3
         assert values.shape == (size,)
         limits = (0.99, 1.01) if name.startswith("rhat") else (1500, 2800)
         assert np.all((values > limits[0]) & (values < limits[1])), name
@@ -151,8 +154,8 @@ def test_what_changes_only_in_the_draw_that_splitting_drops_counts_as_constant()
 
 
 def test_an_own_probability_for_every_edge_leaves_p0_undefined_without_complaint() -> None:
-    present = coin_tosses(2, 400)
-    posterior = posterior_of(present, p0=np.full((2, 400), np.nan))
+    present = coin_tosses(4, 400)
+    posterior = posterior_of(present, p0=np.full((4, 400), np.nan))
     assert np.isnan(posterior.diagnostics["rhat_p0"]).all()
     assert posterior.warnings == []
 
@@ -240,7 +243,7 @@ def test_one_chain_alone_is_not_converged() -> None:
     posterior = posterior_of(coin_tosses(1, 1000))
     assert not posterior.converged
     assert posterior.warnings == [
-        "Convergence cannot be judged from one chain. Run at least two, better four (n_chains)."
+        "Convergence is judged from four chains or more; there is 1. Run more (n_chains)."
     ]
     assert np.isnan(posterior.diagnostics["rhat_present"]).all()
     assert np.all(posterior.diagnostics["ess_present"] > 500)
@@ -248,13 +251,13 @@ def test_one_chain_alone_is_not_converged() -> None:
 
 def test_one_short_chain_says_so_without_an_r_hat() -> None:
     first, *rest = posterior_of(coin_tosses(1, 50)).warnings
-    assert "one chain" in first
+    assert "there is 1" in first
     assert any(text.startswith("p0 has not settled: ") for text in rest)
     assert not any("nan" in text for text in rest)
 
 
 def test_three_draws_are_too_few() -> None:
-    (warning,) = posterior_of(coin_tosses(2, 3)).warnings
+    (warning,) = posterior_of(coin_tosses(4, 3)).warnings
     assert warning.startswith("3 draws a chain are too few to judge convergence.")
 
 

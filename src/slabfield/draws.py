@@ -88,7 +88,13 @@ class Draws:
 
     @classmethod
     def from_dense(
-        cls, coupling: Array, present: NDArray[np.bool_], bias: Array, p0: Array, sigma0: Array
+        cls,
+        coupling: Array,
+        present: NDArray[np.bool_],
+        bias: Array,
+        p0: Array,
+        sigma0: Array,
+        potential: Array,
     ) -> Draws:
         """Take draws from dense arrays whose first axes are chain and draw."""
         n_chains, n_draws, n_edges = present.shape
@@ -99,7 +105,7 @@ class Draws:
             (coupling.reshape(-1, n_edges)[rows, columns], columns, start), shape=flat.shape
         )
         nothing = np.full((n_chains, n_edges), np.nan)
-        return cls(n_chains, n_draws, values, bias, p0, sigma0, np.zeros(p0.shape), nothing)
+        return cls(n_chains, n_draws, values, bias, p0, sigma0, potential, nothing)
 
     @property
     def n_edges(self) -> int:
@@ -147,4 +153,5 @@ class Draws:
 
     def total(self) -> Array:
         """Sum of the couplings of every edge over all draws."""
-        return np.bincount(self.values.indices, self.values.data, minlength=self.n_edges)
+        found = np.bincount(self.values.indices, self.values.data, minlength=self.n_edges)
+        return found.astype(np.float64)

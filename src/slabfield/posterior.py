@@ -88,7 +88,7 @@ class Posterior:
 
     @property
     def _has_chance(self) -> NDArray[np.bool_]:
-        return np.all(np.isfinite(self.draws.chance), axis=0)
+        return np.asarray(np.all(np.isfinite(self.draws.chance), axis=0))
 
     @property
     def _mean_chance(self) -> Array:
@@ -129,8 +129,8 @@ class Posterior:
         Keys ``rhat_<what>`` and ``ess_<what>`` for what in ``present`` (each inclusion indicator),
         ``coupling`` (each Y A), ``bias``, ``p0``, ``sigma0``, ``density`` and ``potential`` (the
         log potential of the data). NaN where something never changed: such a chain says nothing
-        about its own convergence. Indicators and couplings are looked at where the edge is present
-        in 1% to 99% of the draws, or where chains disagree, and are NaN elsewhere.
+        about its own convergence. Indicators are looked at where the edge is present in 1% to 99%
+        of the draws, couplings where it is in 1% or more; elsewhere they are NaN.
         """
         coupling = self._of_edges(1)
         found = {"present": self._of_indicators, "coupling": coupling, "bias": self._of_biases}
@@ -148,7 +148,8 @@ class Posterior:
         """R-hat and effective draws of presence (0) or coupling (1) of the edges looked at."""
         rhat, ess = np.full(self.draws.n_edges, np.nan), np.full(self.draws.n_edges, np.nan)
         share = self.visit_share
-        looked = np.flatnonzero((share >= LOOKED_AT) & (share <= 1 - LOOKED_AT))
+        most = 1.0 if which == 1 else 1 - LOOKED_AT
+        looked = np.flatnonzero((share >= LOOKED_AT) & (share <= most))
         for begin in range(0, looked.size, 500):
             some = looked[begin : begin + 500]
             rhat[some], ess[some] = _rhat_and_ess(self.draws.of_edges(some)[which])
@@ -166,7 +167,9 @@ class Posterior:
         found = {name: _rhat_and_ess(values[..., None]) for name, values in series.items()}
         for name, (_, ess) in found.items():
             if np.isfinite(ess[0]):
-                ess[0] = min(ess[0], _array_stats().ess(series[name], method="tail", prob=(0.05, 0.95)))
+                ess[0] = min(
+                    ess[0], _array_stats().ess(series[name], method="tail", prob=(0.05, 0.95))
+                )
         return found
 
     @cached_property
@@ -272,8 +275,8 @@ def _find_problems(posterior: Posterior) -> list[str]:
     chains, draws = posterior.draws.p0.shape
     if chains < CHAINS_NEEDED:
         problems.append(
-            f"Convergence is judged from four chains or more; there {'is' if chains == 1 else 'are'}"
-            f" {chains}. Run more (n_chains)."
+            "Convergence is judged from four chains or more; there "
+            f"{'is' if chains == 1 else 'are'} {chains}. Run more (n_chains)."
         )
     if draws < MIN_DRAWS:
         problems.append(f"{draws} draws a chain are too few to judge convergence. {RUN_LONGER}.")

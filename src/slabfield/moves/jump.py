@@ -279,3 +279,65 @@ def jump_in_turn(engine, sums, prior, group_start, settings, state, work, rng):
             deaths += 1
             died += try_delete(engine, sums, prior, group_start, settings, state, work, alpha, rng)
     return births, born, deaths, died
+
+
+@inner
+def exchange(engine, sums, prior, group_start, settings, state, work, n_tries, rng):
+    """Draw two interactions; if just one is present, propose the other in its place.
+
+    A death and a birth, judged as one: where one interaction stands for another, each by itself
+    would cross a state with neither or with both. Either proposal depends only on the field without
+    the two, so it is the same one forwards and backwards. Returns how many were accepted.
+    """
+    n_all, accepted = state.present.size, 0
+    precision = state.hyper[1] ** -2
+    for _ in range(n_tries):
+        old, new = int(rng.random() * n_all), int(rng.random() * n_all)
+        if state.present[old] == state.present[new]:
+            continue
+        if state.present[new]:
+            old, new = new, old
+        start, stop = group_start[old], group_start[old + 1]
+        if prior.inclusion[old] == 1.0 or prior.inclusion[new] == 0.0:
+            continue
+        if not within_window(state.coupling, settings.width, start, stop):
+            continue
+        value = state.coupling[start:stop].copy()
+        nothing = np.zeros(stop - start)
+        accept = log_ratio(engine, sums, state, old, nothing)[0] - log_odds(state, prior, old)
+        set_group(engine, state, old, nothing)
+        state.coupling[start:stop] = 0.0
+        slopes, covariance = (
+            work.mean[: stop - start],
+            work.covariance[: stop - start, : stop - start],
+        )
+        integral = prepare(engine, sums, state, settings, start, old, precision, slopes, covariance)
+        accept -= log_slab_over_proposal(
+            sums, state, value, slopes, covariance, precision, integral
+        )
+        begin = group_start[new]
+        size = group_start[new + 1] - begin
+        slopes, covariance, target = (
+            work.mean[:size], work.covariance[:size, :size], work.target[:size],
+        )  # fmt: skip
+        integral = prepare(engine, sums, state, settings, begin, new, precision, slopes, covariance)
+        for k in range(size):
+            curve = sums.n_rows * covariance[k, k] + precision
+            target[k] = draw_window(slopes[k], curve, settings.width[begin + k], rng)
+        accept += log_ratio(engine, sums, state, new, target)[0] + log_odds(state, prior, new)
+        accept += log_slab_over_proposal(
+            sums, state, target, slopes, covariance, precision, integral
+        )
+        if -rng.standard_exponential() < accept:
+            accepted += 1
+            set_group(engine, state, new, target)
+            remove(state, old)
+            insert(state, new)
+            state.coupling_momentum[start:stop] = 0.0
+            for k in range(size):
+                state.coupling[begin + k] = target[k]
+                state.coupling_momentum[begin + k] = rng.standard_normal()
+        else:
+            set_group(engine, state, old, value)
+            state.coupling[start:stop] = value
+    return accepted

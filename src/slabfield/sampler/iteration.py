@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from slabfield._jit import inner, jit
 from slabfield.likelihood.engine import advance
 from slabfield.moves.hyper import draw_hyper
-from slabfield.moves.jump import jump_in_turn, jump_together
+from slabfield.moves.jump import exchange, jump_in_turn, jump_together
 from slabfield.moves.langevin import adjusted_langevin_step, langevin_step
 from slabfield.moves.state import Info
 from slabfield.moves.sweep import collapsed_sweep
@@ -95,6 +95,10 @@ def adjusted(
                 engine, sums, prior, group_start, jumps, state, jump_work, rng
             )
             births, born, deaths, died = births + b, born + c, deaths + d, died + e
+            exchange(
+                engine, sums, prior, group_start, jumps, state, jump_work,
+                state.present.size // 2, rng,
+            )  # fmt: skip
         if n_draws > 0:
             keep(record, first + draw, state, sums)
     return Info(births, born, deaths, died, accepted)

@@ -54,16 +54,50 @@ def make_plan(
     """
     most = min(EDGES_PER_NODE * n_nodes, worth.size)
     chosen = np.union1d(np.argpartition(-worth, most - 1)[:most], np.flatnonzero(chance >= LIKELY))
-    blocks = cover(ends[0][chosen], ends[1][chosen], n_nodes, k)
+    chosen = chosen[np.argsort(-worth[chosen], kind="stable")]
+    first, second = ends[0][chosen], ends[1][chosen]
+    stars, left = star_blocks(first, second, n_nodes, k)
+    rest = cover(first[left], second[left], n_nodes, k)
+    blocks = np.concatenate([stars, rest])
     edges_per_block = k * (k - 1) // 2
     n_random = max(len(blocks), worth.size // (edges_per_block * RAREST))
     return Plan(blocks, n_random)
 
 
+def star_blocks(
+    first: NDArray[np.int64], second: NDArray[np.int64], n_nodes: int, k: int
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """One block a node: itself and its k - 1 most promising neighbours; and the edges left out.
+
+    Edges come most promising first. Those that share a node stand in for each other most often,
+    and can be swapped only within a block. A node with fewer neighbours takes theirs too.
+    """
+    near: list[list[int]] = [[] for _ in range(n_nodes)]
+    left = np.zeros(first.size, np.bool_)
+    for m, (i, j) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
+        taken = False
+        for a, b in ((i, j), (j, i)):
+            if len(near[a]) < k - 1:
+                near[a].append(b)
+                taken = True
+        left[m] = not taken
+    blocks = np.zeros((n_nodes, k), np.int64)
+    for i in range(n_nodes):
+        block = [i, *near[i]]
+        further = (c for b in near[i] for c in near[b])
+        for c in (*further, *range(n_nodes)):
+            if len(block) == k:
+                break
+            if c not in block:
+                block.append(c)
+        blocks[i] = block
+    return blocks, left
+
+
 def cover(
     first: NDArray[np.int64], second: NDArray[np.int64], n_nodes: int, k: int
 ) -> NDArray[np.int64]:
-    """Blocks of k nodes such that every given edge lies within one, and every node is in one.
+    """Blocks of k nodes such that every given edge lies within one.
 
     Greedy: a block starts at the node with most edges left, and grows by the node that has most
     edges left into it.
@@ -75,14 +109,13 @@ def cover(
     queue = [(-len(left[i]), i) for i in range(n_nodes)]
     heapq.heapify(queue)
     blocks: list[list[int]] = []
-    seen: set[int] = set()
     while queue:
         size, start = heapq.heappop(queue)
         if -size != len(left[start]):
             heapq.heappush(queue, (-len(left[start]), start))
             continue
-        if size == 0 and start in seen:
-            continue
+        if size == 0:
+            break
         block = [start]
         while len(block) < k:
             ties: dict[int, int] = {}
@@ -93,9 +126,8 @@ def cover(
             if ties:
                 block.append(max(ties, key=lambda j: (ties[j], len(left[j]))))
             else:
-                block.append(next_node(queue, block, n_nodes, seen))
+                block.append(next_node(queue, block, n_nodes))
         for a in block:
-            seen.add(a)
             left[a].difference_update(block)
         if left[start]:
             heapq.heappush(queue, (-len(left[start]), start))
@@ -103,11 +135,8 @@ def cover(
     return np.array(blocks, dtype=np.int64).reshape(len(blocks), k)
 
 
-def next_node(queue: list[tuple[int, int]], block: list[int], n_nodes: int, seen: set[int]) -> int:
+def next_node(queue: list[tuple[int, int]], block: list[int], n_nodes: int) -> int:
     """Node to fill a block up with: one still in the queue, or else any that is not in it."""
-    for _, i in queue[: 2 * len(block) + 2]:
-        if i not in block and i not in seen:
-            return i
     for _, i in queue[: 2 * len(block) + 2]:
         if i not in block:
             return i
