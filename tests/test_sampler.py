@@ -262,6 +262,21 @@ def assert_tidy(state: ChainState) -> None:
         assert np.isfinite(values).all()
 
 
+@pytest.mark.parametrize("name", ["gold_standard", "default_particles"])
+@pytest.mark.parametrize("n_nodes", range(2, 18))
+def test_a_sweep_visits_every_edge_once_and_every_bias(name: str, n_nodes: int) -> None:
+    """Whatever is left over when nodes are dealt into groups."""
+    problem = problem_of(n_nodes=n_nodes)
+    chain = start_collapsed(problem, SCHEMES[name], np.random.default_rng(n_nodes))
+    before = chain.state.bias.copy()
+    m = problem.model.n_interactions
+    for sweep in range(1, 4):
+        chain.iterate(run.new_record(0, n_nodes, m, m), 0, 0, 1)
+        np.testing.assert_array_equal(chain.tally.visits, sweep)
+        assert_tidy(chain.state)
+    assert np.all(chain.state.bias != before)
+
+
 # --- warm-up ----------------------------------------------------------------------------------
 
 
