@@ -58,7 +58,7 @@ def test_probabilities_are_near_the_exact_ones(n_groups, block, monkeypatch):
     found = chances(problem, default_particles(), 4_000)
     assert rms(found, exact) < 0.02
     # and the yardstick tells fields apart
-    wrong = chances(block_problem(n_groups, scale=1.1), gold_standard(), 4_000)
+    wrong = chances(block_problem(n_groups, scale=1 / 1.1), gold_standard(), 4_000)
     assert rms(wrong, exact) > 0.04
 
 
