@@ -57,7 +57,8 @@ def statistics(predictor, target, residual, weight, scratch):
     """
     n = predictor.size
     minus_absolute(predictor, scratch)
-    exponentiate(scratch, 0.0, scratch.view(np.int64))
+    # the residuals, filled in below, are room for powers of two until then
+    exponentiate(scratch, 0.0, residual, residual.view(np.int64))
     total = finish_statistics(predictor, target, scratch, residual, weight)
     for start in range(0, n, LOG_BLOCK):
         total += math.log(product_of(scratch, start, min(n, start + LOG_BLOCK)))
