@@ -6,13 +6,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test test-slow lint types bench accuracy clean
+.PHONY: help demo test test-slow calibration lint types bench accuracy clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo       learn a network from the digits that scikit-learn carries (slabfield-demo/)"
 	@echo "make test       all tests but the slow ones, and every example in the docstrings"
 	@echo "make test-slow  the long statistical tests"
+	@echo "make calibration"
+	@echo "                are probabilities what they say? samplers on simulated worlds (long)"
 	@echo "make lint       style of the code (ruff)"
 	@echo "make types      type hints (mypy)"
 	@echo "make bench      speed; writes benchmarks/RESULTS.md"
@@ -32,6 +34,9 @@ test: $(STAMP)
 
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -n 2 -m slow tests
+
+calibration: $(STAMP)
+	$(BIN)/python -m pytest -n 2 -m slow -k calibration tests
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

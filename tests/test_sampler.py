@@ -262,6 +262,46 @@ def assert_tidy(state: ChainState) -> None:
         assert np.isfinite(values).all()
 
 
+@pytest.mark.parametrize("name", ["gold_standard", "default_particles"])
+@pytest.mark.parametrize("n_nodes", range(2, 18))
+def test_a_sweep_visits_every_edge_once_and_every_bias(name: str, n_nodes: int) -> None:
+    """Whatever is left over when nodes are dealt into groups."""
+    problem = problem_of(n_nodes=n_nodes)
+    chain = start_collapsed(problem, SCHEMES[name], np.random.default_rng(n_nodes))
+    before = chain.state.bias.copy()
+    m = problem.model.n_interactions
+    for sweep in range(1, 4):
+        chain.iterate(run.new_record(0, n_nodes, m, m), 0, 0, 1)
+        np.testing.assert_array_equal(chain.tally.visits, sweep)
+        assert_tidy(chain.state)
+    assert np.all(chain.state.bias != before)
+
+
+def extreme_rows() -> dict[str, NDArray[np.uint8]]:
+    rows = make_block(N_ROWS, random_state=3, n_groups=2, group_size=4).rows
+    constant, twins, opposite, all_ones = rows.copy(), rows.copy(), rows.copy(), rows.copy()
+    constant[:, 0], constant[:, 5] = 0, 1
+    twins[:, :3] = twins[:, 3:4]
+    opposite[:, 1] = 1 - opposite[:, 0]
+    all_ones[:] = 1
+    many = np.tile(twins, (500, 1))
+    return {"constant": constant, "twins": twins, "opposite": opposite, "all ones": all_ones,
+            "one row": rows[:1], "many twins": many}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["gold_standard", "default_particles"])
+@pytest.mark.parametrize("kind", extreme_rows())
+def test_extreme_rows_give_finite_draws(name: str, kind: str) -> None:
+    rows, model = extreme_rows()[kind], BinaryPairwise(8)
+    problem = Problem(model, rows, model.sums(rows), Prior.standard(28))
+    settings = replace(SCHEMES[name], n_draws=200, n_warmup=60)
+    result = run_chain(problem, settings, 1, 0, lambda _: None)
+    for values in (result.record.bias, result.record.coupling, result.record.hyper, result.chance):
+        assert np.isfinite(values).all()
+    assert np.abs(result.record.coupling).max() < 50
+    assert np.ptp(result.record.bias, axis=0).min() > 0
+
+
 # --- warm-up ----------------------------------------------------------------------------------
 
 

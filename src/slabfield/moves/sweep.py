@@ -124,7 +124,7 @@ def full_sweep(engine, sums, prior, state, block, tally, rng):
         return
     half = most // 2
     n_groups = (n_nodes + half - 1) // half
-    for p in range(n_groups):
+    for p in range(n_groups - 1):
         block.nodes[:half] = order[p * half : (p + 1) * half]
         for q in range(p + 1, n_groups):
             begin, end = q * half, min((q + 1) * half, n_nodes)

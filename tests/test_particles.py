@@ -1,0 +1,141 @@
+"""The particle default as a whole: near the exact sampler, calibrated, and reproducible.
+
+Fields of at most six nodes fit into one block, where nothing is left to particles. Tests on so few
+nodes make blocks smaller.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ranks import BIAS_SCALE, rank_p_value
+from slabfield.datasets import make_block
+from slabfield.models.binary import BinaryPairwise
+from slabfield.priors import Prior
+from slabfield.sampler import collapsed
+from slabfield.sampler.collapsed import (
+    N_LANES,
+    first_number,
+    start_collapsed,
+    warm_up_collapsed,
+    whole_lanes,
+)
+from slabfield.sampler.iteration import new_record
+from slabfield.sampler.run import run_chain
+from slabfield.sampler.settings import default_particles, gold_standard
+from slabfield.sampler.warmup import Problem
+
+
+def silent(_):
+    pass
+
+
+def block_problem(n_groups, n_rows=100, scale=1.0):
+    rows = make_block(n_rows, random_state=1, n_groups=n_groups).rows
+    model = BinaryPairwise(rows.shape[1])
+    sums = model.sums(rows)
+    sums = sums._replace(coupling=scale * sums.coupling)
+    return Problem(model, rows, sums, Prior.standard(model.n_interactions))
+
+
+def chances(problem, settings, n_draws):
+    settings = replace(settings, n_draws=n_draws)
+    return run_chain(problem, settings, seed=3, chain_index=0, report=silent).chance
+
+
+def rms(one, other):
+    return float(np.sqrt(np.mean((one - other) ** 2)))
+
+
+@pytest.mark.parametrize(("n_groups", "block"), [(1, 6), (1, 3), (2, 6), (2, 4)])
+def test_probabilities_are_near_the_exact_ones(n_groups, block, monkeypatch):
+    monkeypatch.setattr(collapsed, "PARTICLE_BLOCK", block)
+    problem = block_problem(n_groups)
+    exact = chances(problem, gold_standard(), 8_000)
+    found = chances(problem, default_particles(), 4_000)
+    assert rms(found, exact) < 0.02
+    # and the yardstick tells fields apart
+    wrong = chances(block_problem(n_groups, scale=1 / 1.1), gold_standard(), 4_000)
+    assert rms(wrong, exact) > 0.04
+
+
+def test_chances_are_the_means_of_presence():
+    problem = block_problem(2)
+    settings = replace(default_particles(), n_draws=4_000)
+    result = run_chain(problem, settings, seed=3, chain_index=0, report=silent)
+    assert rms(result.chance, result.record.present.mean(axis=0)) < 0.02
+
+
+@pytest.mark.parametrize("n_nodes", [8, 28])  # all pairs; and as planned
+def test_how_a_run_is_cut_into_calls_does_not_matter(n_nodes):
+    problem = block_problem(n_nodes // 4, 60)
+    settings = replace(default_particles(), n_warmup=12)
+    ends = []
+    for cuts in ([12], [5, 1, 6], [1] * 12):
+        chain = warm_up_collapsed(
+            start_collapsed(problem, settings, np.random.default_rng(6)), silent
+        )
+        assert (len(chain.plan.blocks) > 0) == (n_nodes > 24)
+        m = problem.model.n_interactions
+        record, done = new_record(12, n_nodes, m, m), 0
+        for n in cuts:
+            chain.iterate(record, done, n, 2)
+            done += n
+        ends.append([*record, *chain.state, *chain.tally, chain.engine.states, chain.engine.lanes])
+    for other in ends[1:]:
+        for mine, theirs in zip(ends[0], other, strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+
+
+def test_warm_up_settles_what_it_was_not_told_and_keeps_what_it_was():
+    problem = block_problem(2)
+    told = replace(default_particles(), n_warmup=40, n_particles=100, n_sweeps=3)
+    chain = warm_up_collapsed(start_collapsed(problem, told, np.random.default_rng(1)), silent)
+    assert chain.engine.states.shape[1] == 112  # the next multiple of the lanes
+    assert chain.engine.n_sweeps == 3
+    free = replace(told, n_particles=0, n_sweeps=0)
+    chain = warm_up_collapsed(start_collapsed(problem, free, np.random.default_rng(1)), silent)
+    assert chain.engine.states.shape[1] in 2 ** np.arange(7, 15)
+    assert 1 <= chain.engine.n_sweeps <= collapsed.MOST_SWEEPS
+    assert not chain.tally.visits.any()  # what was seen in warm-up does not count
+
+
+def test_numbers_of_particles():
+    assert [whole_lanes(n) for n in (1, 16, 17, 1000)] == [N_LANES, 16, 32, 1008]
+    for n_rows in (1.0, 100.0, 300.0, 1e9):
+        n = first_number(n_rows)
+        assert n % N_LANES == 0
+        assert collapsed.FEWEST_PARTICLES <= n <= collapsed.MOST_PARTICLES
+
+
+# --- calibration -------------------------------------------------------------------------------
+
+MODEL = BinaryPairwise(6)
+PRIOR = Prior.standard(MODEL.n_interactions, bias_scale=BIAS_SCALE)
+SHORT = replace(default_particles(), n_draws=31, thin=6, n_warmup=60)
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Blocks of four of the six nodes: of two of them only particles know."""
+    monkeypatch.setattr(collapsed, "PARTICLE_BLOCK", 4)
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_calibration():
+    assert rank_p_value(MODEL, PRIOR, 200, SHORT, 60, n_bins=4) > 1e-3
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_calibration_notices_a_wrong_coupling():
+    # sums too large by a tenth are of no field at all, and particles chase them for minutes
+    assert rank_p_value(MODEL, PRIOR, 200, SHORT, 60, scale=1 / 1.1, n_bins=4) < 1e-3
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("small_blocks")
+def test_calibration_at_length():
+    assert rank_p_value(MODEL, PRIOR, 200, SHORT, 200) > 1e-3
