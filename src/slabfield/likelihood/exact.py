@@ -30,12 +30,17 @@ from slabfield.models.binary import BinaryPairwise
 from slabfield.models.loglinear import Cliques, LogLinear
 
 
+# From this many edges on, one transform of the table is cheaper than a sum for each
+MANY = 6
+
+
 class BinaryTable(NamedTuple):
     """Weights of all 2^D states of a binary pairwise field.
 
     ``total`` holds the sum of the weights, the log of the scale that was divided out, the edge last
-    looked at (or -1) and the sum of the weights where both its ends are 1. A table smaller than a
-    block of the kernels is filled up with zeros.
+    looked at (or -1), the sum of the weights where both its ends are 1, and how many edges were
+    looked at since the table last changed: after ``MANY`` of them, ``scratch`` holds the sums of
+    all edges. A table smaller than a block of the kernels is filled up with zeros.
     """
 
     first: Any
@@ -65,7 +70,7 @@ def exact_engine(model: BinaryPairwise | LogLinear) -> BinaryTable | StateTable:
         room = max(size, BLOCK)
         weights = np.zeros(room)
         return BinaryTable(
-            first, second, weights, np.zeros(room), matrix, np.zeros(BLOCK), np.zeros(4)
+            first, second, weights, np.zeros(room), matrix, np.zeros(BLOCK), np.zeros(5)
         )
     return StateTable(model.cliques, all_states(model.n_states), np.ones(size), np.zeros(2))
 
@@ -81,14 +86,23 @@ def advance(engine, state, rng):
     engine.total[1] = fill_table(weights, engine.scratch, state.bias, engine.matrix)
     engine.total[0] = total_of(weights)
     engine.total[2] = -1.0
+    engine.total[4] = 0.0
+
+
+@inner
+def transform(engine):
+    """Bring the sums over all sets of nodes that are 1 up to date."""
+    if engine.total[4] <= MANY:
+        engine.scratch[:] = engine.weights
+        superset_sums(engine.scratch)
+        engine.total[4] = MANY + 1.0
 
 
 @interface.gradient_means.register(BinaryTable)
 def gradient_means(engine, state, bias_mean, coupling_mean):
     """All single and pair means from one transform of the table."""
     sums = engine.scratch
-    sums[:] = engine.weights
-    superset_sums(sums)
+    transform(engine)
     for i in range(bias_mean.size):
         bias_mean[i] = sums[1 << i] / sums[0]
     for k in range(state.n_members[0]):
@@ -103,7 +117,12 @@ def pair_sum(engine, edge):
     total = engine.total
     if total[2] != edge:
         i, j = engine.first[edge], engine.second[edge]
-        total[3] = sum_where(engine.weights, i, j, engine.block)
+        if total[4] >= MANY:
+            transform(engine)
+            total[3] = engine.scratch[(1 << i) | (1 << j)]
+        else:
+            total[3] = sum_where(engine.weights, i, j, engine.block)
+            total[4] += 1.0
         total[2] = edge
     return total[3]
 
@@ -136,6 +155,7 @@ def set_group(engine, state, alpha, target):
     engine.total[0] += pair_sum(engine, alpha) * growth
     scale_where(engine.weights, engine.first[alpha], engine.second[alpha], 1.0 + growth)
     engine.total[2] = -1.0
+    engine.total[4] = 0.0
 
 
 @interface.log_partition.register(BinaryTable)

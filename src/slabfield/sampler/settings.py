@@ -67,9 +67,9 @@ def bayes_exact(n_rows: int) -> Settings:
     return Settings(
         engine="exact",
         scheme="adjusted",
-        step_size=0.7 / sqrt(n_rows),
+        step_size=0.45 / sqrt(n_rows),
         persistence=0.95,
-        jump_scale=2.5,
+        jump_scale=8.0,
         n_draws=10_000,
         thin=10,
         n_warmup=500,
