@@ -29,7 +29,6 @@ from slabfield.likelihood import engine as interface
 from slabfield.models.binary import BinaryPairwise
 from slabfield.models.loglinear import Cliques, LogLinear
 
-
 # From this many edges on, one transform of the table is cheaper than a sum for each
 MANY = 6
 
