@@ -25,7 +25,14 @@ from slabfield.datasets import make_block
 from slabfield.models.binary import BinaryPairwise
 from slabfield.priors import Prior
 from slabfield.sampler.run import run_chain
-from slabfield.sampler.settings import Settings, bayes_exact, gold_standard, paper
+from slabfield.sampler.settings import (
+    Settings,
+    bayes_exact,
+    default_particles,
+    gold_standard,
+    paper,
+    pseudo,
+)
 from slabfield.sampler.warmup import Problem
 
 N_ROWS = 100
@@ -36,9 +43,12 @@ P0_EXACT_ONLY = (1e-4, 0.01)
 GOLD_DRAWS = {None: 40_000, 0.1: 30_000, 0.5: 30_000, 0.9: 10_000, 0.99: 5_000}
 GOLD_DRAWS |= dict.fromkeys(P0_EXACT_ONLY, 20000)
 # paper and Bayes Exact: as many as the estimator runs; the reference: run against run
-N_CHAINS = {"collapsed": 2, "Bayes Exact": 4, "paper": 4}
+N_CHAINS = {
+    "collapsed": 2, "Bayes Exact": 4, "paper": 4, "particles": 4, "pseudo": 4,
+    "pseudo, weight 1": 4,
+}  # fmt: skip
 LIKELY = 0.3
-LIMITS = {"collapsed": 0.01, "Bayes Exact": 0.02, "paper": 0.05}
+LIMITS = {"collapsed": 0.01, "Bayes Exact": 0.02, "paper": 0.05, "particles": 0.015}
 MOMENT_LIMIT = 0.15
 
 
@@ -80,7 +90,8 @@ def summarise(task: Task, sampler: str, folder: Path) -> dict:
     """
     settings = task.settings
     length = f"{settings.n_warmup}+{settings.n_draws}x{settings.thin}"
-    file = folder / f"{settings.scheme}-{task.seed}-{task.p0}-{task.chain}-{length}-{sampler}.npz"
+    name = settings.engine if settings.scheme == "collapsed" else settings.scheme
+    file = folder / f"{name}-{task.seed}-{task.p0}-{task.chain}-{length}-{sampler}.npz"
     if file.exists():
         with np.load(file) as kept:
             return dict(kept)
@@ -110,13 +121,18 @@ def rms(values: np.ndarray) -> float:
 
 
 def pool(pieces: list[dict]) -> dict:
-    """Inclusion probability, mean and sd given presence, over the draws of all given chains."""
+    """Inclusion probability, mean and sd given presence, over the draws of all given chains.
+
+    Probabilities are those that the estimator reports: from conditional odds where there are any.
+    """
     count, total, square = (sum(p[name] for p in pieces) for name in ("count", "total", "square"))
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = total / count
         sd = np.sqrt(np.maximum(square / count - mean**2, 0))
+    chance = np.mean([p["chance"] for p in pieces], axis=0)
+    visited = count / sum(p["n_draws"] for p in pieces)
     return {
-        "probability": count / sum(p["n_draws"] for p in pieces),
+        "probability": np.where(np.isfinite(chance), chance, visited),
         "mean": mean,
         "sd": sd,
         "cpu": sum(p["cpu"] for p in pieces),
@@ -194,12 +210,16 @@ def tasks(scale: float) -> list[Task]:
     found = []
     for seed in SEEDS:
         for p0 in P0_ALL + P0_EXACT_ONLY:
-            gold = replace(gold_standard(), n_draws=GOLD_DRAWS[p0], n_warmup=1_000)
+            gold = replace(gold_standard(), n_draws=GOLD_DRAWS[p0], n_warmup=1_000, thin=1)
             # sparse structures change seldom: more iterations between the draws kept
             thin = 20 if p0 in P0_EXACT_ONLY else 10
             samplers = {"collapsed": gold, "Bayes Exact": replace(bayes_exact(N_ROWS), thin=thin)}
             if p0 in P0_ALL:
                 samplers["paper"] = paper()
+            if p0 is None:
+                samplers["particles"] = replace(default_particles(), thin=2)
+                samplers["pseudo"] = replace(pseudo(), thin=2)
+                samplers["pseudo, weight 1"] = replace(pseudo(1.0), thin=2)
             found += [
                 Task(sampler, seed, p0, chain, shorter(settings))
                 for sampler, settings in samplers.items()
@@ -241,7 +261,9 @@ checked against nothing but enumeration: two runs of 5,000 to 40,000 sweeps from
 starts, pooled. *Bayes Exact* is `preset="paper"` with `likelihood="exact"`, *paper* the same with
 `likelihood="particles"`: 10 million iterations a chain after a warm-up of 1 million. Both run the
 four chains that the estimator runs by default, pooled; *one chain* is what one of them by itself is
-off (rms over edges and chains).
+off (rms over edges and chains). Bayes Exact makes 100,000 iterations a chain, 200,000 where p0 is
+below 0.1. *particles* is the default sampler without an exact engine, *pseudo* the engine on half
+the pseudo-likelihood, both 2,000 sweeps a chain, where p0 is learnt.
 
 rms, max and bias: differences in inclusion probability over the 66 edges. The last columns: rms
 differences of the posterior mean and standard deviation given presence, in units of the posterior
