@@ -33,7 +33,7 @@ def rank_p_value(model, prior, n_rows, settings, n_worlds, scale=1.0, n_bins=8):
         true = np.concatenate([truth.coupling, truth.present, truth.bias, truth.hyper,
                                [truth.present.sum(), np.abs(truth.coupling).sum()]])  # fmt: skip
         drawn = np.hstack([
-            record.coupling, record.present, record.bias, record.hyper,
+            record.coupling, record.present, record.bias, record.hyper[:, :2],
             record.present.sum(axis=1, keepdims=True),
             np.abs(record.coupling).sum(axis=1, keepdims=True),
         ])  # fmt: skip

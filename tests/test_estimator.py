@@ -363,7 +363,7 @@ def symmetric(i: int, j: int, value: float) -> NDArray[np.float64]:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("likelihood", "pseudo"),
+        ("likelihood", "fast"),
         ("likelihood", None),
         ("preset", "fast"),
         ("n_chains", 0),
@@ -452,3 +452,8 @@ def test_a_full_preconditioner_of_too_many_parameters_is_refused() -> None:
 def test_tables_that_cannot_be_used_are_refused(table: Any) -> None:
     with pytest.raises(InputError):
         SpikeSlabMRF().fit(table)
+
+
+def test_the_paper_has_no_pseudo_likelihood() -> None:
+    with pytest.raises(ValueError, match="Leave the preset out"):
+        quick(preset="paper", likelihood="pseudo").fit(ROWS)

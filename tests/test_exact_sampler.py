@@ -86,7 +86,7 @@ def sampled(problem: Problem, settings) -> tuple[np.ndarray, np.ndarray]:
 EXACT = {
     "collapsed": (pairwise_problem, replace(gold_standard(), n_draws=20_000)),
     "adjusted": (pairwise_problem, replace(bayes_exact(70), n_draws=10_000)),
-    "adjusted, toy": (toy_problem, replace(bayes_exact(80), n_draws=10_000)),
+    "adjusted, toy": (toy_problem, replace(bayes_exact(80), n_draws=30_000)),
     "adjusted, toy, full": (
         toy_problem,
         replace(bayes_exact(80), n_draws=10_000, preconditioner="full", step_size=0.05),

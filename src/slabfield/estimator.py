@@ -199,6 +199,11 @@ add_probability, delete_probability, pseudo_weight : optional
     def _check_parameters(self) -> None:
         checks.check_choice("likelihood", self.likelihood, LIKELIHOODS)
         checks.check_choice("preset", self.preset, PRESETS)
+        if self.preset == "paper" and self.likelihood == "pseudo":
+            raise checks.InputError(
+                "preset='paper' is the paper's algorithm, on particles or exact; found "
+                "likelihood='pseudo'. Leave the preset out, or pass likelihood='particles'."
+            )
         if self.preconditioner is not None:
             checks.check_choice("preconditioner", self.preconditioner, ("diagonal", "full"))
         checks.check_positive_int("n_chains", self.n_chains)

@@ -78,7 +78,7 @@ def bayes_exact(n_rows: int) -> Settings:
 
 def gold_standard() -> Settings:
     """Collapsed Gibbs sweeps on an exact engine."""
-    return Settings(engine="exact", scheme="collapsed", n_draws=1_000, thin=1, n_warmup=200)
+    return Settings(engine="exact", scheme="collapsed", n_draws=1_000, thin=2, n_warmup=200)
 
 
 def default_particles() -> Settings:
