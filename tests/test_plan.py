@@ -15,6 +15,7 @@ from slabfield.sampler.plan import (
     make_plan,
     no_plan,
     screen,
+    star_blocks,
 )
 
 
@@ -37,30 +38,35 @@ def graphs():
 
 
 @pytest.mark.parametrize(("first", "second", "n_nodes", "k"), list(graphs()))
-def test_cover_has_every_edge_and_every_node(first, second, n_nodes, k):
+def test_cover_has_every_edge(first, second, n_nodes, k):
     blocks = cover(first, second, n_nodes, k)
     assert blocks.shape[1] == k
     assert all(len(set(block)) == k for block in blocks.tolist())
     assert covered(blocks, n_nodes)[first, second].all()
-    assert set(blocks.ravel().tolist()) == set(range(n_nodes))
-    # every block but those for nodes without edges is there for an edge of its own
-    assert len(blocks) <= first.size + -(-n_nodes // k)
+    # every block is there for an edge of its own
+    assert len(blocks) <= first.size
     if len(first):
         without = covered(blocks[1:], n_nodes)[first, second]
         assert not without.all()
 
 
-def test_isolated_nodes_share_blocks():
-    none = np.zeros(0, np.int64)
-    assert len(cover(none, none, 24, 6)) == 4
-    assert len(cover(none, none, 25, 6)) == 5
+@pytest.mark.parametrize(("first", "second", "n_nodes", "k"), list(graphs()))
+def test_stars_have_every_node_and_its_first_neighbours(first, second, n_nodes, k):
+    blocks, left = star_blocks(first, second, n_nodes, k)
+    assert all(len(set(block)) == k for block in blocks.tolist())
+    assert blocks[:, 0].tolist() == list(range(n_nodes))
+    together = covered(blocks, n_nodes)[first, second]
+    assert together[~left].all()
+    for i in range(n_nodes):
+        mine = np.flatnonzero((first == i) | (second == i))[: k - 1]
+        assert not left[mine].any()
+        assert set(first[mine]) | set(second[mine]) <= set(blocks[i]) | {i}
 
 
 def test_a_clique_is_one_block():
     first, second = np.triu_indices(6, 1)
     blocks = cover(first + 10, second + 10, 30, 6)
-    assert set(range(10, 16)) in [set(block) for block in blocks.tolist()]
-    assert len(blocks) == 5
+    assert [set(block) for block in blocks.tolist()] == [set(range(10, 16))]
 
 
 def test_make_plan_covers_the_worthy_and_the_likely():
