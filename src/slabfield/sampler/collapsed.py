@@ -28,13 +28,13 @@ Array = NDArray[np.float64]
 
 N_LANES = 16
 PARTICLE_BLOCK = 6
-FEWEST_PARTICLES, MOST_PARTICLES = 128, 16_384
+FEWEST_PARTICLES, MOST_PARTICLES = 512, 16_384
 FIRST_SWEEPS, MOST_SWEEPS = 2, 8
 SEEN_SWEEPS, SEEN_NODES, SEEN_PARTICLES = 48, 64, 256
 # Mean autocorrelation of nodes that counts as forgotten
 FORGOTTEN = 0.3
 # Noise variance of open log odds that warm-up aims to stay below
-NOISE_LIMIT = 0.5
+NOISE_LIMIT = 0.25
 # The parts of warm-up after which plan and particles are settled anew, as shares of it
 REVISIONS = (0.05, 0.15, 0.35, 0.65)
 
