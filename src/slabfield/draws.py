@@ -15,6 +15,15 @@ Array = NDArray[np.float64]
 DENSE_LIMIT = 400_000_000
 
 
+def sparse_where(present: NDArray[np.bool_], values: Array) -> Any:
+    """Sparse array of the values of what is present, stored even where they happen to be zero."""
+    shown = sparse.csr_array(present)
+    rows = np.repeat(np.arange(shown.shape[0]), np.diff(shown.indptr))
+    return sparse.csr_array(
+        (values[rows, shown.indices], shown.indices, shown.indptr), shape=shown.shape
+    )
+
+
 class ChainDraws(NamedTuple):
     """Draws of one chain; a row a draw.
 
@@ -98,12 +107,7 @@ class Draws:
     ) -> Draws:
         """Take draws from dense arrays whose first axes are chain and draw."""
         n_chains, n_draws, n_edges = present.shape
-        flat = present.reshape(-1, n_edges)
-        rows, columns = np.nonzero(flat)
-        start = np.concatenate([[0], np.cumsum(flat.sum(axis=1))])
-        values = sparse.csr_array(
-            (coupling.reshape(-1, n_edges)[rows, columns], columns, start), shape=flat.shape
-        )
+        values = sparse_where(present.reshape(-1, n_edges), coupling.reshape(-1, n_edges))
         nothing = np.full((n_chains, n_edges), np.nan)
         return cls(n_chains, n_draws, values, bias, p0, sigma0, potential, nothing)
 

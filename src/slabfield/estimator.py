@@ -168,7 +168,6 @@ add_probability, delete_probability, pseudo_weight : optional
         """
         self._check_parameters()
         table = checks.code_binary(X, self.binarize)
-        n_nodes = table.rows.shape[1]
         settings = self._settings(*table.rows.shape)
         problem = self._problem(table)
         seed = _seed_of(self.random_state)
@@ -188,12 +187,7 @@ add_probability, delete_probability, pseudo_weight : optional
         chosen = self.inclusion_probability_ >= self.edge_threshold
         self.coupling_ = np.where(chosen, np.nan_to_num(self.posterior_.coupling_mean), 0.0)
         self.bias_ = self.posterior_.bias_mean
-        self.coding_notes_ = list(table.notes)
-        self.n_features_in_ = n_nodes
-        if table.has_names:
-            self.feature_names_in_ = np.array(table.names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
+        checks.keep_names(self, table)
         return self
 
     def _check_parameters(self) -> None:

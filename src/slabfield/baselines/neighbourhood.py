@@ -22,7 +22,6 @@ from slabfield.baselines.path import (
     check_settings,
     check_strengths,
     fold_of_rows,
-    keep_names,
     strength_grid,
     warn_of_gap,
 )
@@ -187,7 +186,7 @@ class L1Neighbourhood(BaseEstimator):  # type: ignore[misc]
         warn_of_gap(self.gap_, self.tolerance)
         self.coupling_ = combine(np.stack([path.coefficient[-1] for path in paths]), self.rule)
         self.bias_ = np.array([path.intercept[-1] for path in paths])
-        keep_names(self, table)
+        checks.keep_names(self, table)
         return self
 
     def path(self, X: Any, strengths: ArrayLike | None = None) -> RegularisationPath:

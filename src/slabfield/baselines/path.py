@@ -169,24 +169,3 @@ def warn_of_gap(gap: float, tolerance: float) -> None:
             ConvergenceWarning,
             stacklevel=3,
         )
-
-
-def keep_names(estimator: Any, table: checks.CodedTable) -> None:
-    """Write what every fitted estimator keeps of its table.
-
-    Examples
-    --------
-    >>> from slabfield.baselines import ChowLiuTree
-    >>> from slabfield.baselines.path import keep_names
-    >>> from slabfield.checks import code_binary
-    >>> tree = ChowLiuTree()
-    >>> keep_names(tree, code_binary([[0, 1], [1, 0]]))
-    >>> tree.n_features_in_
-    2
-    """
-    estimator.coding_notes_ = list(table.notes)
-    estimator.n_features_in_ = table.rows.shape[1]
-    if table.has_names:
-        estimator.feature_names_in_ = np.array(table.names, dtype=object)
-    elif hasattr(estimator, "feature_names_in_"):
-        del estimator.feature_names_in_

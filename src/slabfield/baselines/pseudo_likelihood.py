@@ -16,7 +16,6 @@ from slabfield.baselines.path import (
     check_settings,
     check_strengths,
     fold_of_rows,
-    keep_names,
     strength_grid,
     warn_of_gap,
 )
@@ -145,7 +144,7 @@ class L1PseudoLikelihood(BaseEstimator):  # type: ignore[misc]
         self.gap_ = float(path.gap[-1])
         warn_of_gap(self.gap_, self.tolerance)
         self.coupling_, self.bias_ = path.coupling[-1], path.bias[-1]
-        keep_names(self, table)
+        checks.keep_names(self, table)
         return self
 
     def path(self, X: Any, strengths: ArrayLike | None = None) -> RegularisationPath:

@@ -10,7 +10,6 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from sklearn.base import BaseEstimator
 
 from slabfield import checks
-from slabfield.baselines.path import keep_names
 
 Array = NDArray[np.float64]
 
@@ -80,7 +79,7 @@ class ChowLiuTree(BaseEstimator):  # type: ignore[misc]
         self.edges_ = _spanning_tree(mutual_information(cells))
         _refuse_empty(cells, self.edges_, table.names)
         self.bias_, self.coupling_ = _field_of(cells, self.edges_)
-        keep_names(self, table)
+        checks.keep_names(self, table)
         return self
 
 

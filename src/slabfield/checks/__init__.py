@@ -19,7 +19,7 @@ from slabfield.checks.priors import (
     check_inclusion_prior,
     check_slab_prior,
 )
-from slabfield.checks.table import CodedTable, code_binary
+from slabfield.checks.table import CodedTable, code_binary, keep_names
 
 __all__ = [
     "CodedTable",
@@ -35,4 +35,5 @@ __all__ = [
     "check_positive_int",
     "check_slab_prior",
     "code_binary",
+    "keep_names",
 ]

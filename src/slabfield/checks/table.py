@@ -214,3 +214,23 @@ def _warn_of_identifiers(
             InputWarning,
             stacklevel=3,
         )
+
+
+def keep_names(estimator: Any, table: CodedTable) -> None:
+    """Write what every fitted estimator keeps of its table.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> from slabfield.checks import code_binary, keep_names
+    >>> estimator = SimpleNamespace()
+    >>> keep_names(estimator, code_binary([[0, 1], [1, 0]]))
+    >>> estimator.n_features_in_
+    2
+    """
+    estimator.coding_notes_ = list(table.notes)
+    estimator.n_features_in_ = table.rows.shape[1]
+    if table.has_names:
+        estimator.feature_names_in_ = np.array(table.names, dtype=object)
+    elif hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_

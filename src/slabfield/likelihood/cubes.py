@@ -63,17 +63,15 @@ def advance(engine, state, rng):
 def open_block(engine, state, nodes, mass):
     """Sum over all states of the other nodes."""
     order, bias = engine.nodes, engine.bias
-    order[:] = -1
-    for b in range(nodes.size):
-        order[nodes[b]] = 1
+    order[: nodes.size] = nodes
     place = nodes.size
     for i in range(bias.size):
-        if order[i] < 0:
-            bias[place] = i
+        outside = True
+        for b in range(nodes.size):
+            outside = outside and nodes[b] != i
+        if outside:
+            order[place] = i
             place += 1
-    order[: nodes.size] = nodes
-    for b in range(nodes.size, bias.size):
-        order[b] = int(bias[b])
     for b in range(bias.size):
         bias[b] = state.bias[order[b]]
     couplings_among(state.coupling, bias.size, order, engine.matrix)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from slabfield.draws import ChainDraws
+from slabfield.draws import ChainDraws, sparse_where
 from slabfield.sampler.iteration import Record, new_record
 
 # Entries of the dense part that compiled code writes draws into
@@ -27,14 +27,11 @@ class Keeper:
 
     def take(self, record: Record) -> None:
         """Keep what was written."""
-        shown = sparse.csr_array(record.present)
         if record.coupling.shape == record.present.shape:
-            # what is present is stored even where its parameter happens to be zero
-            rows = np.repeat(np.arange(shown.shape[0]), np.diff(shown.indptr))
-            values = record.coupling[rows, shown.indices]
-            edges = sparse.csr_array((values, shown.indices, shown.indptr), shape=shown.shape)
+            edges = sparse_where(record.present, record.coupling)
         else:
             edges = sparse.csr_array(record.coupling)
+        shown = sparse.csr_array(record.present)
         self.parts.append(ChainDraws(edges, shown, record.bias, record.hyper))
 
     def draws(self) -> ChainDraws:
