@@ -58,9 +58,9 @@ def draw_windows(slope, precision, width, n, seed):
 
 
 @jit
-def one_ratio(engine, sums, state, alpha, target):
+def one_ratio(engine, sums, prior, state, alpha, target):
     """Log ratio and its variance, as a move sees them."""
-    return log_ratio(engine, sums, state, alpha, target)
+    return log_ratio(engine, sums, prior, state, alpha, target)
 
 
 @jit

@@ -18,9 +18,11 @@ from slabfield.models.binary import BinaryPairwise
 from slabfield.models.field import BinaryField
 from slabfield.models.protocol import Sums
 from slabfield.moves.state import new_state
+from slabfield.priors import Prior
 
 MODEL = BinaryPairwise(2)
 BIAS = np.array([0.4, -0.3])
+PRIOR = Prior.standard(1)
 
 
 def exact_log_partition(a: float) -> float:
@@ -38,7 +40,7 @@ def estimates(a: float, n_rows: int, n: int) -> tuple[np.ndarray, np.ndarray, np
     for count in range(n + 1):
         engine.states[:] = (np.arange(n) < count).astype(np.float32)
         pack(engine.states, engine.packed)
-        gain, variance = helpers.one_ratio(engine, sums, state, 0, np.array([a]))
+        gain, variance = helpers.one_ratio(engine, sums, PRIOR, state, 0, np.array([a]))
         plain[count] = np.exp(gain - truth)
         corrected[count] = plain[count] / (1 + variance / 2)
     return corrected, plain, stats.binom.pmf(np.arange(n + 1), n, mean)

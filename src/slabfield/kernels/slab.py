@@ -243,11 +243,3 @@ def draw_around(n_rows, precision, around, left, right, rng):
         if rng.standard_exponential() > envelope - value:
             return a
     return 0.0
-
-
-@inner
-def tilted_mean(a, mean):
-    """Mean of a 0/1 feature after its parameter grows by a."""
-    if a > 0:
-        return mean / (mean + (1 - mean) * math.exp(-a))
-    return mean * math.exp(a) / ((1 - mean) + mean * math.exp(a))

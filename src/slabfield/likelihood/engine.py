@@ -25,13 +25,19 @@ def moments_without(engine, state, alpha, mean, covariance):
 
 
 @generic
-def log_ratio(engine, sums, state, alpha, target):
-    """Log-likelihood gained by setting an interaction to ``target``, and the answer's variance."""
+def log_ratio(engine, sums, prior, state, alpha, target):
+    """Log-likelihood gained by setting an interaction to ``target``, and the answer's variance.
+
+    An engine that moves biases along with an interaction adds what their prior gains.
+    """
 
 
 @generic
 def set_group(engine, state, alpha, target):
-    """Take note that an interaction's parameters go to ``target`` (before the state changes)."""
+    """Take note that an interaction's parameters go to ``target`` (before the state changes).
+
+    An engine that moves biases along with an interaction moves them here.
+    """
 
 
 @generic

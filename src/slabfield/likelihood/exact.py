@@ -6,6 +6,7 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slabfield._jit import inner
 from slabfield.kernels.cliques import (
@@ -16,12 +17,10 @@ from slabfield.kernels.cliques import (
     table_row,
     weighted_moments,
 )
-from slabfield.kernels.slab import tilted_mean
 from slabfield.kernels.table import (
     BLOCK,
     fill_table,
     scale_where,
-    sum_where,
     superset_sums,
     total_of,
 )
@@ -29,25 +28,25 @@ from slabfield.likelihood import engine as interface
 from slabfield.models.binary import BinaryPairwise
 from slabfield.models.loglinear import Cliques, LogLinear
 
-# From this many edges on, one transform of the table is cheaper than a sum for each
-MANY = 6
+Array = NDArray[np.float64]
 
 
 class BinaryTable(NamedTuple):
     """Weights of all 2^D states of a binary pairwise field.
 
-    ``total`` holds the sum of the weights, the log of the scale that was divided out, the edge last
-    looked at (or -1), the sum of the weights where both its ends are 1, and how many edges were
-    looked at since the table last changed: after ``MANY`` of them, ``scratch`` holds the sums of
-    all edges. A table smaller than a block of the kernels is filled up with zeros.
+    ``centre`` holds a mean of every node: when a jump moves the coupling of i and j by d, the bias
+    of i moves by -d centre_j and that of j by -d centre_i (equation 17), so that the means of the
+    nodes stay near where they were. ``total`` holds the sum of the weights, the log of the scale
+    that was divided out, and whether ``sums``, the sums over all sets of nodes that are 1, are
+    those of the weights now. A table smaller than a block of the kernels is filled up with zeros.
     """
 
     first: Any
     second: Any
+    centre: Any
     weights: Any
-    scratch: Any
+    sums: Any
     matrix: Any
-    block: Any
     total: Any
 
 
@@ -60,16 +59,18 @@ class StateTable(NamedTuple):
     total: Any
 
 
-def exact_engine(model: BinaryPairwise | LogLinear) -> BinaryTable | StateTable:
-    """Return the exact engine of a model; the caller has checked that it is small enough."""
+def exact_engine(model: BinaryPairwise | LogLinear, centre: Array) -> BinaryTable | StateTable:
+    """Return the exact engine of a model; the caller has checked that it is small enough.
+
+    ``centre`` is the data's mean of every bias feature.
+    """
     size = int(np.prod(model.n_states))
     if isinstance(model, BinaryPairwise):
         first, second = model.ends
         matrix = np.zeros((model.n_nodes, model.n_nodes))
         room = max(size, BLOCK)
-        weights = np.zeros(room)
         return BinaryTable(
-            first, second, weights, np.zeros(room), matrix, np.zeros(BLOCK), np.zeros(5)
+            first, second, centre, np.zeros(room), np.zeros(room), matrix, np.zeros(3)
         )
     return StateTable(model.cliques, all_states(model.n_states), np.ones(size), np.zeros(2))
 
@@ -82,26 +83,26 @@ def advance(engine, state, rng):
         edge = state.members[k]
         engine.matrix[engine.second[edge], engine.first[edge]] = state.coupling[edge]
     weights = engine.weights[: 1 << state.bias.size]
-    engine.total[1] = fill_table(weights, engine.scratch, state.bias, engine.matrix)
+    engine.total[1] = fill_table(weights, engine.sums, state.bias, engine.matrix)
     engine.total[0] = total_of(weights)
-    engine.total[2] = -1.0
-    engine.total[4] = 0.0
+    engine.total[2] = 0.0
 
 
 @inner
 def transform(engine):
     """Bring the sums over all sets of nodes that are 1 up to date."""
-    if engine.total[4] <= MANY:
-        engine.scratch[:] = engine.weights
-        superset_sums(engine.scratch)
-        engine.total[4] = MANY + 1.0
+    if engine.total[2] == 0.0:
+        engine.sums[:] = engine.weights
+        superset_sums(engine.sums)
+        engine.total[0] = engine.sums[0]
+        engine.total[2] = 1.0
 
 
 @interface.gradient_means.register(BinaryTable)
 def gradient_means(engine, state, bias_mean, coupling_mean):
     """All single and pair means from one transform of the table."""
-    sums = engine.scratch
     transform(engine)
+    sums = engine.sums
     for i in range(bias_mean.size):
         bias_mean[i] = sums[1 << i] / sums[0]
     for k in range(state.n_members[0]):
@@ -111,55 +112,68 @@ def gradient_means(engine, state, bias_mean, coupling_mean):
 
 
 @inner
-def pair_sum(engine, edge):
-    """Sum of the weights of the states in which both ends of an edge are 1; remembers the last."""
-    total = engine.total
-    if total[2] != edge:
-        i, j = engine.first[edge], engine.second[edge]
-        if total[4] >= MANY:
-            transform(engine)
-            total[3] = engine.scratch[(1 << i) | (1 << j)]
-        else:
-            total[3] = sum_where(engine.weights, i, j, engine.block)
-            total[4] += 1.0
-        total[2] = edge
-    return total[3]
-
-
-@inner
-def pair_mean(engine, edge):
-    """Mean of x_i x_j now."""
-    return min(pair_sum(engine, edge) / engine.total[0], 1.0)
+def pair_chances(engine, edge):
+    """Probabilities that both ends of an edge are 1, only the first, and only the second."""
+    transform(engine)
+    sums = engine.sums
+    i, j = 1 << engine.first[edge], 1 << engine.second[edge]
+    both = min(sums[i | j] / sums[0], 1.0)
+    return both, max(sums[i] / sums[0] - both, 0.0), max(sums[j] / sums[0] - both, 0.0)
 
 
 @interface.moments_without.register(BinaryTable)
 def moments_without(engine, state, alpha, mean, covariance):
-    """Closed form: taking the coupling a out divides the odds of the feature by e^a."""
-    mean[0] = tilted_mean(-state.coupling[alpha], pair_mean(engine, alpha))
-    covariance[0, 0] = mean[0] * (1 - mean[0])
+    """Moments of the centred feature, its mean counted from where the plain one's is.
+
+    Taking the coupling out multiplies the weight of every state of the ends by a known factor.
+    """
+    u, v = engine.centre[engine.first[alpha]], engine.centre[engine.second[alpha]]
+    both, only_first, only_second = pair_chances(engine, alpha)
+    a = state.coupling[alpha]
+    neither = max(1.0 - both - only_first - only_second, 0.0)
+    both *= math.exp(-a * (1 - u - v))
+    only_first *= math.exp(a * v)
+    only_second *= math.exp(a * u)
+    total = both + only_first + only_second + neither
+    centred = (both * (1 - u - v) - only_first * v - only_second * u) / total
+    square = (both * (1 - u - v) ** 2 + only_first * v * v + only_second * u * u) / total
+    mean[0] = centred + 2 * u * v
+    covariance[0, 0] = max(square - centred * centred, 0.0)
 
 
 @interface.log_ratio.register(BinaryTable)
-def log_ratio(engine, sums, state, alpha, target):
-    """Exact, equation 11."""
+def log_ratio(engine, sums, prior, state, alpha, target):
+    """Exact, equation 11 for the centred feature."""
+    i, j = engine.first[alpha], engine.second[alpha]
     change = target[0] - state.coupling[alpha]
-    growth = math.log1p(pair_mean(engine, alpha) * math.expm1(change))
-    return sums.coupling[alpha] * change - sums.n_rows * growth, 0.0
+    to_first, to_second = -change * engine.centre[j], -change * engine.centre[i]
+    both, only_first, only_second = pair_chances(engine, alpha)
+    growth = both * math.expm1(change + to_first + to_second)
+    growth += only_first * math.expm1(to_first) + only_second * math.expm1(to_second)
+    gain = sums.coupling[alpha] * change + sums.bias[i] * to_first + sums.bias[j] * to_second
+    squares = to_first * (2 * state.bias[i] + to_first)
+    squares += to_second * (2 * state.bias[j] + to_second)
+    return gain - sums.n_rows * math.log1p(growth) - 0.5 * prior.bias_precision * squares, 0.0
 
 
 @interface.set_group.register(BinaryTable)
 def set_group(engine, state, alpha, target):
-    """Multiply a quarter of the table."""
-    growth = math.expm1(target[0] - state.coupling[alpha])
-    engine.total[0] += pair_sum(engine, alpha) * growth
-    scale_where(engine.weights, engine.first[alpha], engine.second[alpha], 1.0 + growth)
-    engine.total[2] = -1.0
-    engine.total[4] = 0.0
+    """Multiply the parts of the table, and move the biases of the ends."""
+    i, j = engine.first[alpha], engine.second[alpha]
+    change = target[0] - state.coupling[alpha]
+    to_first, to_second = -change * engine.centre[j], -change * engine.centre[i]
+    scale_where(engine.weights, i, i, math.exp(to_first))
+    scale_where(engine.weights, j, j, math.exp(to_second))
+    scale_where(engine.weights, i, j, math.exp(change))
+    state.bias[i] += to_first
+    state.bias[j] += to_second
+    engine.total[2] = 0.0
 
 
 @interface.log_partition.register(BinaryTable)
 def log_partition(engine):
     """Log of the sum of the weights, at their scale."""
+    transform(engine)
     return math.log(engine.total[0]) + engine.total[1]
 
 
@@ -208,7 +222,7 @@ def moments_without_states(engine, state, alpha, mean, covariance):
 
 
 @interface.log_ratio.register(StateTable)
-def log_ratio_states(engine, sums, state, alpha, target):
+def log_ratio_states(engine, sums, prior, state, alpha, target):
     """Exact: the mean of exp(change . f) over all states."""
     start = engine.cliques.group_start[alpha]
     gain = 0.0

@@ -139,7 +139,7 @@ def moments_without(engine, state, alpha, mean, covariance):
 
 
 @interface.log_ratio.register(BinaryParticles)
-def log_ratio(engine, sums, state, alpha, target):
+def log_ratio(engine, sums, prior, state, alpha, target):
     """Second order in the change, equation 9, with variance from equation 10."""
     share, variance = pair_moments(engine, alpha)
     change = target[0] - state.coupling[alpha]
@@ -200,7 +200,7 @@ def moments_without_cliques(engine, state, alpha, mean, covariance):
 
 
 @interface.log_ratio.register(CliqueParticles)
-def log_ratio_cliques(engine, sums, state, alpha, target):
+def log_ratio_cliques(engine, sums, prior, state, alpha, target):
     """Second order in the change, equations 9 and 10 for a group."""
     start = engine.cliques.group_start[alpha]
     size = engine.cliques.group_start[alpha + 1] - start

@@ -127,7 +127,7 @@ def try_add(engine, sums, prior, group_start, settings, state, work, alpha, log_
     for k in range(size):
         curve = sums.n_rows * covariance[k, k] + precision
         target[k] = draw_window(slopes[k], curve, settings.width[start + k], rng)
-    gain, variance = log_ratio(engine, sums, state, alpha, target)
+    gain, variance = log_ratio(engine, sums, prior, state, alpha, target)
     accept = log_odds(state, prior, alpha) + gain - math.log1p(0.5 * variance)
     accept += log_slab_over_proposal(
         sums, state, target, slopes, covariance, precision, log_integral
@@ -179,7 +179,7 @@ def try_delete(engine, sums, prior, group_start, settings, state, work, alpha, r
         engine, sums, state, settings, start, alpha, precision, slopes, covariance
     )
     target[:] = 0.0
-    gain, variance = log_ratio(engine, sums, state, alpha, target)
+    gain, variance = log_ratio(engine, sums, prior, state, alpha, target)
     accept = gain - math.log1p(0.5 * variance) - log_odds(state, prior, alpha)
     accept -= log_slab_over_proposal(
         sums, state, state.coupling[start : start + size], slopes, covariance, precision,
@@ -304,7 +304,9 @@ def exchange(engine, sums, prior, group_start, settings, state, work, n_tries, r
             continue
         value = state.coupling[start:stop].copy()
         nothing = np.zeros(stop - start)
-        accept = log_ratio(engine, sums, state, old, nothing)[0] - log_odds(state, prior, old)
+        accept = log_ratio(engine, sums, prior, state, old, nothing)[0] - log_odds(
+            state, prior, old
+        )
         set_group(engine, state, old, nothing)
         state.coupling[start:stop] = 0.0
         slopes, covariance = (
@@ -324,7 +326,9 @@ def exchange(engine, sums, prior, group_start, settings, state, work, n_tries, r
         for k in range(size):
             curve = sums.n_rows * covariance[k, k] + precision
             target[k] = draw_window(slopes[k], curve, settings.width[begin + k], rng)
-        accept += log_ratio(engine, sums, state, new, target)[0] + log_odds(state, prior, new)
+        accept += log_ratio(engine, sums, prior, state, new, target)[0] + log_odds(
+            state, prior, new
+        )
         accept += log_slab_over_proposal(
             sums, state, target, slopes, covariance, precision, integral
         )

@@ -89,7 +89,7 @@ def start_chain(problem: Problem, settings: Settings, rng: np.random.Generator) 
     state = random_state(problem, rng)
     engine: Engine
     if settings.engine == "exact":
-        engine = exact_engine(model)
+        engine = exact_engine(model, problem.sums.bias / problem.sums.n_rows)
     else:
         restart = problem.rows if settings.restart else None
         engine = particle_engine(model, settings.n_particles, settings.n_sweeps, restart, rng)

@@ -62,14 +62,15 @@ def bayes_exact(n_rows: int) -> Settings:
     """The paper's moves with exact answers: larger steps, windows and persistence.
 
     A step of size eps moves a parameter by about eps; its posterior standard deviation falls as
-    1 / sqrt(N), and the step with it.
+    1 / sqrt(N), and the step with it. Births move biases along (equation 17), so that windows can
+    be wide enough for every coupling.
     """
     return Settings(
         engine="exact",
         scheme="adjusted",
         step_size=0.45 / sqrt(n_rows),
         persistence=0.95,
-        jump_scale=8.0,
+        jump_scale=25.0,
         n_draws=10_000,
         thin=10,
         n_warmup=500,
