@@ -1,0 +1,140 @@
+"""Whether to trust a run: R-hat, effective draws, what "converged" means, and what is wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from slabfield.posterior.posterior import Posterior
+
+Array = NDArray[np.float64]
+
+# What "converged" means, everywhere: of the whole, of biases and of open edges
+WHOLE_RHAT, WHOLE_ESS = 1.01, 400.0
+RHAT_LIMIT, ESS_LIMIT = 1.05, 100.0
+OPEN_RANGE = (0.05, 0.95)
+LOOKED_AT = 0.01
+CHAINS_NEEDED = 4
+# Noise of open log odds, and difference of the halves of the particles, that are too much
+NOISE_LIMIT, HALVES_LIMIT = 1.0, 4.0
+MIN_DRAWS = 4
+RUN_LONGER = "Run longer (n_draws, n_warmup)"
+
+
+def array_stats() -> Any:
+    """Import arviz-stats, which takes a second, when it is needed."""
+    from arviz_stats.base.array import array_stats
+
+    return array_stats
+
+
+def rhat_and_ess(values: NDArray[Any]) -> tuple[Array, Array]:
+    """Rank-normalised R-hat and bulk effective draws along the last axis; NaN where constant.
+
+    R-hat splits every chain in two, without the middle draw where their number is odd; what never
+    changes but there is constant too. It is infinite where no half changes but they differ.
+    """
+    n_chains, n_draws, size = values.shape
+    rhat, ess = np.full(size, np.nan), np.full(size, np.nan)
+    if n_draws < MIN_DRAWS:
+        return rhat, ess
+    half = n_draws // 2
+    for k in range(size):
+        series = values[:, :, k].astype(np.float64)
+        split = np.concatenate([series[:, :half], series[:, -half:]])
+        if not np.ptp(split) > 0:
+            continue
+        ess[k] = array_stats().ess(series)
+        if n_chains > 1 and np.any(np.ptp(split, axis=1) > 0):
+            # Where just half of the draws are 1, folding them about their median leaves 0 / 0.
+            with np.errstate(divide="ignore", invalid="ignore"):
+                rhat[k] = array_stats().rhat(series)
+        elif n_chains > 1:
+            rhat[k] = np.inf
+    return rhat, ess
+
+
+def find_problems(posterior: Posterior) -> list[str]:
+    """When not to trust a result, in plain words; empty where nothing is wrong."""
+    problems = []
+    chains, draws = posterior.draws.p0.shape
+    if chains < CHAINS_NEEDED:
+        problems.append(
+            "Convergence is judged from four chains or more; there "
+            f"{'is' if chains == 1 else 'are'} {chains}. Run more (n_chains)."
+        )
+    if draws < MIN_DRAWS:
+        problems.append(f"{draws} draws a chain are too few to judge convergence. {RUN_LONGER}.")
+        return problems
+    for name, (rhats, esses) in posterior._of_the_whole.items():
+        rhat, ess = rhats[0], esses[0]
+        if rhat > WHOLE_RHAT or ess < WHOLE_ESS:
+            agree = "" if np.isnan(rhat) else f"R-hat {rhat:.3f} (should be below {WHOLE_RHAT}), "
+            problems.append(
+                f"{name} has not settled: {agree}{ess:.0f} effective draws (should be "
+                f"{WHOLE_ESS:.0f} or more). {RUN_LONGER}."
+            )
+    problems += _sick_particles(posterior.info)
+    names = posterior.feature_names
+    unsettled = _unsettled_biases(posterior)
+    if unsettled.size:
+        shown = ", ".join(names[i] for i in unsettled[:3])
+        problems.append(
+            f"The bias{'' if unsettled.size == 1 else 'es'} of {unsettled.size} "
+            f"node{' has' if unsettled.size == 1 else 's have'} too few effective draws or chains "
+            f"that disagree (worst: {shown}). Their couplings are rough too. {RUN_LONGER}."
+        )
+    rough = _rough_edges(posterior)
+    if rough.size:
+        first, second = np.triu_indices(posterior.n_nodes, 1)
+        shown = ", ".join(f"{names[first[e]]} - {names[second[e]]}" for e in rough[:3])
+        problems.append(
+            f"{rough.size} undecided {'edge has' if rough.size == 1 else 'edges have'} too few "
+            f"effective draws or chains that disagree (worst: {shown}). Their probabilities are "
+            f"rough. {RUN_LONGER}."
+        )
+    return problems
+
+
+def _unsettled_biases(posterior: Posterior) -> NDArray[np.intp]:
+    """Nodes whose bias has not settled, the worst first; in a stuck chain it never moves."""
+    rhat, ess = posterior._of_biases
+    worst: NDArray[np.intp] = np.flatnonzero((rhat > RHAT_LIMIT) | ~(ess >= ESS_LIMIT))
+    return worst[np.argsort(ess[worst], kind="stable")]
+
+
+def _rough_edges(posterior: Posterior) -> NDArray[np.intp]:
+    """Edges whose probability is not to be trusted, the worst first."""
+    low, high = OPEN_RANGE
+    probability = posterior.edge_probability
+    undecided = (probability >= low) & (probability <= high)
+    rhat, ess = posterior._of_indicators
+    rough = undecided & ((rhat > RHAT_LIMIT) | ~(ess >= ESS_LIMIT))
+    # Chains that never change and do not agree count however few of many chains they are.
+    visits = posterior.draws.visits()
+    always = np.any(visits == posterior.draws.n_draws, axis=0)
+    rough |= always & np.any(visits == 0, axis=0)
+    worst: NDArray[np.intp] = np.flatnonzero(rough)
+    return worst[np.argsort(ess[worst], kind="stable")]
+
+
+def _sick_particles(info: list[dict[str, Any]]) -> list[str]:
+    """Say where the particles were too few or did not mix."""
+    problems = []
+    noise = max((chain.get("noise", 0.0) for chain in info), default=0.0)
+    halves = np.median([chain.get("half_against_half", 1.0) for chain in info]) if info else 1.0
+    if noise > NOISE_LIMIT:
+        problems.append(
+            f"The particles are too few: the noise of log odds has variance {noise:.2f} (should be "
+            f"below {NOISE_LIMIT:g}). Use more (n_particles), or likelihood='pseudo'."
+        )
+    if halves > HALVES_LIMIT:
+        problems.append(
+            "The particles do not mix: those that started from the data and those that started "
+            f"from noise still differ, {halves:.0f} times as much as chance would have it. Do not "
+            "trust strong couplings here; compare with likelihood='pseudo'."
+        )
+    return problems
