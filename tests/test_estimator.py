@@ -1,7 +1,9 @@
 """The scikit-learn face: what goes in, what is refused, what comes out."""
 
+import json
 import pickle
 from collections.abc import Callable
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -121,6 +123,11 @@ def test_the_run_tells_its_settings_and_what_happened(fitted: SpikeSlabMRF) -> N
         "n_chains": 2, "n_draws": 200, "n_warmup": 20, "seed": 0, "n_rows": 80, "bias_scale": 10.0,
     }  # fmt: skip
     assert {name: told[name] for name in expected} == expected
+    assert told["inclusion_prior"] == {"a": 5.0, "b": 5.0, "edges": None}
+    assert told["slab_prior"] == {"c": 5.0, "d": 5.0, "sigma0": None}
+    assert told["data_fingerprint"] == sha256(np.asarray(ROWS, np.uint8).tobytes()).hexdigest()
+    assert set(told["versions"]) == {"slabfield", "python", "numpy", "scipy", "numba"}
+    assert json.loads(json.dumps(told)) == told
     assert len(fitted.posterior_.info) == 2
     assert all(chain["cpu_seconds"] > 0 for chain in fitted.posterior_.info)
     assert fitted.posterior_.feature_names == NAMES

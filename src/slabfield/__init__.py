@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from slabfield import baselines, datasets, evaluate, plots
     from slabfield.estimator import SpikeSlabMRF
-    from slabfield.posterior import Posterior
+    from slabfield.posterior import Posterior, load_posterior
 
 __all__ = [
     "Posterior",
@@ -26,12 +26,17 @@ __all__ = [
     "baselines",
     "datasets",
     "evaluate",
+    "load_posterior",
     "plots",
 ]
 
 __version__: str
 
-_HOMES = {"SpikeSlabMRF": "slabfield.estimator", "Posterior": "slabfield.posterior"}
+_HOMES = {
+    "Posterior": "slabfield.posterior",
+    "SpikeSlabMRF": "slabfield.estimator",
+    "load_posterior": "slabfield.posterior",
+}
 _MODULES = ("baselines", "datasets", "evaluate", "plots")
 
 

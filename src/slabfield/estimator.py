@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, replace
+from hashlib import sha256
+from importlib.metadata import version
+from platform import python_version
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
+import slabfield
 from slabfield import checks
 from slabfield.draws import Draws
 from slabfield.models.binary import BinaryPairwise
@@ -180,7 +184,8 @@ add_probability, delete_probability, pseudo_weight : optional
         told = {
             "preset": self.preset, "likelihood": self.likelihood, **asdict(settings),
             "n_chains": self.n_chains, "seed": seed, "n_rows": len(table.rows),
-            "bias_scale": float(self.bias_scale),
+            "bias_scale": float(self.bias_scale), **problem.prior.facts(),
+            "data_fingerprint": sha256(table.rows).hexdigest(), "versions": _versions(),
         }  # fmt: skip
         self.posterior_ = _posterior(results, list(table.names), told)
         self.inclusion_probability_ = self.posterior_.inclusion_probability
@@ -260,6 +265,12 @@ def _seed_of(random_state: Any) -> int:
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31))
     return checks.check_positive_int("random_state", random_state, low=0)
+
+
+def _versions() -> dict[str, str]:
+    """Return what the draws may depend on, bit for bit."""
+    others = {name: version(name) for name in ("numpy", "scipy", "numba")}
+    return {"slabfield": slabfield.__version__, "python": python_version(), **others}
 
 
 def _posterior(results: list[ChainResult], names: list[str], told: dict[str, Any]) -> Posterior:

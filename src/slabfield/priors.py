@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,29 @@ class Prior(NamedTuple):
     def learnt(self) -> NDArray[np.bool_]:
         """Interactions whose probability is p0, learnt."""
         return np.isnan(self.inclusion)
+
+    def facts(self) -> dict[str, Any]:
+        """Return the prior in plain numbers, to be kept with the draws.
+
+        Of ``inclusion_prior``, ``a`` and ``b`` say how p0 is learnt, and ``edges`` what edges have
+        instead: None where all have p0, one number where all have the same, or a list with None
+        for those that have p0. Of ``slab_prior``, ``sigma0`` is None where that is learnt.
+
+        Examples
+        --------
+        >>> from slabfield.priors import Prior
+        >>> Prior.standard(3).facts()["inclusion_prior"]
+        {'a': 5.0, 'b': 5.0, 'edges': None}
+        >>> Prior.standard(3, inclusion=0.1).facts()["inclusion_prior"]["edges"]
+        0.1
+        """
+        own = [None if value != value else value for value in self.inclusion.tolist()]
+        edges = own[0] if len(set(own)) == 1 else own
+        sigma0 = None if np.isnan(self.slab_scale) else float(self.slab_scale)
+        return {
+            "inclusion_prior": {"a": self.beta_a, "b": self.beta_b, "edges": edges},
+            "slab_prior": {"c": self.gamma_shape, "d": self.gamma_rate, "sigma0": sigma0},
+        }
 
     @classmethod
     def standard(

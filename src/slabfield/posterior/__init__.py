@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from slabfield.posterior.posterior import Posterior
+from slabfield.posterior.storage import load_posterior
 
-__all__ = ["Posterior"]
+__all__ = ["Posterior", "load_posterior"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,9 +12,12 @@ from numpy.typing import NDArray
 
 from slabfield.draws import Draws
 from slabfield.posterior.convergence import LOOKED_AT, array_stats, find_problems, rhat_and_ess
+from slabfield.posterior.storage import save_posterior
+from slabfield.posterior.tree import make_tree
 
 if TYPE_CHECKING:
     import pandas as pd
+    import xarray as xr
 
 Array = NDArray[np.float64]
 
@@ -207,6 +211,51 @@ class Posterior:
         )
         order = np.lexsort((-np.nan_to_num(np.abs(self.edge_mean)), -self.edge_probability))
         return table.iloc[order].reset_index(drop=True)
+
+    def to_datatree(self, dense: bool | None = None) -> xr.DataTree:
+        """Lay the draws out as ArviZ expects them, with names for coordinates.
+
+        Parameters
+        ----------
+        dense : bool, optional
+            Whether couplings and presence are dense. By default they are up to four million
+            numbers (chains * draws * edges); above, only what is present is kept.
+
+        Returns
+        -------
+        xarray.DataTree
+            Groups: ``posterior`` has draws of ``coupling``, ``present``, ``bias``, ``p0`` and
+            ``sigma0``; ``sample_stats`` the log potential of the data and the density;
+            ``inclusion`` the probability of each edge, and its mean chance by chain; ``run``, as
+            JSON, settings and info; ``sparse``, where draws are not dense, the edges present.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from slabfield import Posterior
+        >>> from slabfield.draws import Draws
+        >>> one = np.ones((2, 3))
+        >>> draws = Draws.from_dense(
+        ...     one[..., None], one[..., None] == 1, np.zeros((2, 3, 2)), one / 2, one, one
+        ... )
+        >>> tree = Posterior(draws, ["sleep", "work"], {"engine": "exact"}).to_datatree()
+        >>> float(tree["posterior/coupling"].sel(edge="sleep - work").mean())
+        1.0
+        """
+        return make_tree(self, dense)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write all of it to a NetCDF-4 file, which appears whole or not at all.
+
+        :func:`slabfield.load_posterior` reads it back bit for bit and knows when it is damaged;
+        ``xarray.open_datatree`` opens it without slabfield.
+
+        Parameters
+        ----------
+        path : str or path
+            The file, in a folder that exists; by custom its name ends in ``.nc``.
+        """
+        save_posterior(self, path)
 
     def __repr__(self) -> str:
         chains, draws = self.draws.p0.shape

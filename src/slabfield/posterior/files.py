@@ -1,0 +1,70 @@
+"""Writing files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+
+from slabfield.checks import InputError
+
+
+def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
+    """Write to a file beside `path`, then put it in its place in one step.
+
+    Parameters
+    ----------
+    path : Path
+        Where the file is to be.
+    write : callable
+        Writes the file to the path it is given.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from slabfield.posterior.files import write_atomically
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "note.txt"
+    ...     write_atomically(path, lambda temporary: temporary.write_text("done") and None)
+    ...     path.read_text()
+    'done'
+    """
+    temporary = path.with_name(f".slabfield-{os.getpid()}-{secrets.token_hex(4)}.tmp{path.suffix}")
+    try:
+        write(temporary)
+        with open(temporary, "rb+") as file:
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def check_target(path: str | os.PathLike[str]) -> Path:
+    """Return where to write, if it is the name of a file in a folder that exists.
+
+    Parameters
+    ----------
+    path : str or path
+        What was handed in.
+
+    Returns
+    -------
+    Path
+        The same as a path.
+
+    Examples
+    --------
+    >>> from slabfield.posterior.files import check_target
+    >>> check_target("edges.csv").name
+    'edges.csv'
+    """
+    target = Path(path)
+    if target.is_dir():
+        raise InputError(f"path must name a file; {target} is a folder. Add a name to it.")
+    if not target.parent.is_dir():
+        raise InputError(
+            f"path must lie in a folder that exists; {target.parent} does not. Make it first."
+        )
+    return target

@@ -1,0 +1,379 @@
+"""A posterior in a file: what is read is what was written, and nothing else is taken for one."""
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from slabfield import Posterior, load_posterior
+from slabfield.checks import InputError
+from slabfield.draws import Draws
+from slabfield.posterior import tree as tree_module
+from slabfield.posterior.seal import FORMAT, SEAL_LENGTH, append_seal
+from slabfield.posterior.storage import save_posterior
+
+TOLD = {
+    "engine": "exact", "seed": 2**64 - 1, "step_size": 0.1 + 0.2, "n_rows": 80, "nothing": None,
+    "inclusion_prior": {"a": 5.0, "b": 5.0, "edges": [None, 0.25, 1.0]}, "restart": False,
+}  # fmt: skip
+
+
+def make_up(
+    n_chains: int = 2,
+    n_draws: int = 5,
+    names: list[str] | None = None,
+    seed: int = 0,
+    share: float = 0.4,
+) -> Posterior:
+    """Make up a posterior with whatever is hard to keep: zeros that are present, NaN, infinity."""
+    rng = np.random.default_rng(seed)
+    names = ["sleep", "work", "joy"] if names is None else names
+    each, n_edges = (n_chains, n_draws), math.comb(len(names), 2)
+    present = rng.random((*each, n_edges)) < share
+    hard = np.array([0.0, -0.0, 5e-324, 1 / 3, -1e300])
+    coupling = np.where(present, rng.choice(hard, present.shape), 0.0)
+    bias = rng.standard_normal((*each, len(names)))
+    p0, sigma0, potential = (rng.standard_normal(each) for _ in range(3))
+    p0[0, 0], potential[-1, -1] = np.nan, -np.inf
+    draws = Draws.from_dense(coupling, present, bias, p0, sigma0, potential)
+    draws.chance = np.where(rng.random((n_chains, n_edges)) < 0.5, np.nan, 0.125)
+    return Posterior(draws, names, dict(TOLD), [{"added": k, "noise": 0.1 * k} for k in range(3)])
+
+
+def assert_same(one: Posterior, other: Posterior) -> None:
+    """Compare bit by bit: -0.0 is not 0.0 here, and NaN equals itself."""
+    assert one.feature_names == other.feature_names
+    assert one.settings == other.settings
+    assert one.info == other.info
+    a, b = one.draws, other.draws
+    assert (a.n_chains, a.n_draws, a.values.shape) == (b.n_chains, b.n_draws, b.values.shape)
+    np.testing.assert_array_equal(a.values.indptr, b.values.indptr)
+    np.testing.assert_array_equal(a.values.indices, b.values.indices)
+    for name in ("bias", "p0", "sigma0", "potential", "chance"):
+        assert getattr(a, name).tobytes() == getattr(b, name).tobytes(), name
+        assert getattr(a, name).shape == getattr(b, name).shape
+    assert a.values.data.tobytes() == b.values.data.tobytes()
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    path = tmp_path / "posterior.nc"
+    make_up().save(path)
+    return path
+
+
+def refusal(path: Path) -> str:
+    """Return the message with which a file is refused."""
+    with pytest.raises(InputError) as caught:
+        load_posterior(path)
+    assert str(caught.value).startswith(str(path))
+    return str(caught.value)
+
+
+# --- what is read is what was written ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("dense", [True, False])
+@pytest.mark.parametrize("share", [0.0, 0.4, 1.0])
+def test_round_trip(tmp_path: Path, dense: bool, share: float) -> None:
+    posterior = make_up(share=share)
+    save_posterior(posterior, tmp_path / "posterior.nc", dense)
+    again = load_posterior(str(tmp_path / "posterior.nc"))
+    assert_same(posterior, again)
+    np.testing.assert_array_equal(again.edge_probability, posterior.edge_probability)
+
+
+NAMES = st.lists(st.text(max_size=6), min_size=2, max_size=5, unique=True)
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    names=NAMES,
+    n_chains=st.integers(1, 3),
+    n_draws=st.integers(1, 6),
+    seed=st.integers(0, 99),
+    dense=st.booleans(),
+)
+def test_round_trip_of_anything(
+    tmp_path_factory: pytest.TempPathFactory,
+    names: list[str],
+    n_chains: int,
+    n_draws: int,
+    seed: int,
+    dense: bool,
+) -> None:
+    path = tmp_path_factory.mktemp("stored") / "posterior.nc"
+    posterior = make_up(n_chains, n_draws, names, seed)
+    save_posterior(posterior, path, dense)
+    assert_same(posterior, load_posterior(path))
+
+
+def test_names_that_no_text_encoding_has(tmp_path: Path) -> None:
+    posterior = make_up(names=["a\0b", "\ud800", "a\tb\n"])
+    posterior.save(tmp_path / "posterior.nc")
+    assert_same(posterior, load_posterior(tmp_path / "posterior.nc"))
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_large_draws_are_compressed_and_the_same(tmp_path: Path, dense: bool) -> None:
+    posterior = make_up(2, 300, [f"x{k}" for k in range(20)], share=0.02)
+    save_posterior(posterior, tmp_path / "posterior.nc", dense)
+    assert_same(posterior, load_posterior(tmp_path / "posterior.nc"))
+    assert (tmp_path / "posterior.nc").stat().st_size < 0.6 * posterior.draws.coupling.nbytes
+
+
+def test_draws_are_sparse_above_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    posterior = make_up(2, 5)
+    monkeypatch.setattr(tree_module, "MOST_DENSE", 2 * 5 * 3)
+    assert "sparse" not in posterior.to_datatree()
+    monkeypatch.setattr(tree_module, "MOST_DENSE", 2 * 5 * 3 - 1)
+    tree = posterior.to_datatree()
+    assert "sparse" in tree
+    assert "coupling" not in tree["posterior"]
+
+
+def test_more_than_memory_holds_is_not_made_dense(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree_module, "DENSE_LIMIT", 29)
+    with pytest.raises(InputError, match="there are 10 draws of 3 edges"):
+        make_up().to_datatree(dense=True)
+
+
+def test_many_edges_go_without_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree_module, "MOST_NAMED", 2)
+    tree = make_up().to_datatree()
+    assert "edge" not in tree["posterior"].coords
+    assert tree["posterior/node_2"].values.tolist() == [1, 2, 2]
+
+
+def test_what_is_saved_twice_is_the_same_file(saved: Path, tmp_path: Path) -> None:
+    load_posterior(saved).save(tmp_path / "again.nc")
+    assert (tmp_path / "again.nc").read_bytes() == saved.read_bytes()
+
+
+def test_a_file_is_replaced(saved: Path) -> None:
+    other = make_up(3, 4, seed=9)
+    other.save(saved)
+    assert_same(other, load_posterior(saved))
+
+
+def test_numbers_of_numpy_in_settings_become_plain_ones(tmp_path: Path) -> None:
+    posterior = make_up()
+    posterior.settings.update(a=np.float32(0.5), b=np.arange(3), c=(1, 2))
+    posterior.save(tmp_path / "posterior.nc")
+    told = load_posterior(tmp_path / "posterior.nc").settings
+    assert (told["a"], told["b"], told["c"]) == (0.5, [0, 1, 2], [1, 2])
+
+
+# --- for others -------------------------------------------------------------------------------
+
+
+def test_xarray_opens_it(saved: Path) -> None:
+    posterior = make_up()
+    with xr.open_datatree(saved) as tree:
+        assert tree.attrs["slabfield_format"] == FORMAT
+        assert (tree.attrs["engine"], tree.attrs["seed"]) == ("exact", str(2**64 - 1))
+        kept = tree["posterior"]
+        assert kept["coupling"].dims == kept["present"].dims == ("chain", "draw", "edge")
+        assert kept["bias"].dims == ("chain", "draw", "node")
+        assert kept["present"].dtype == bool
+        np.testing.assert_array_equal(kept["present"], posterior.draws.present)
+        np.testing.assert_array_equal(kept["coupling"], posterior.draws.coupling)
+        assert kept["edge"].values.tolist() == ["sleep - work", "sleep - joy", "work - joy"]
+        np.testing.assert_array_equal(kept["bias"].sel(node="joy"), posterior.draws.bias[:, :, 2])
+        np.testing.assert_array_equal(tree["sample_stats/density"], posterior.density)
+        np.testing.assert_array_equal(tree["inclusion/chance"], posterior.draws.chance)
+        assert json.loads(tree["run/settings"].item()) == posterior.settings
+
+
+def test_sparse_draws_are_explained_and_can_be_put_together(tmp_path: Path) -> None:
+    posterior = make_up()
+    save_posterior(posterior, tmp_path / "posterior.nc", dense=False)
+    with xr.open_datatree(tmp_path / "posterior.nc") as tree:
+        stored = tree["sparse"]
+        assert "start[r + 1]" in stored.attrs["about"]
+        start = stored["start"].values
+        row = 1 * 5 + 3
+        part = slice(start[row], start[row + 1])
+        present = np.zeros(3, bool)
+        present[stored["edge_number"].values[part]] = True
+        np.testing.assert_array_equal(present, posterior.draws.present[1, 3])
+
+
+def test_arviz_takes_the_tree() -> None:
+    arviz_base = pytest.importorskip("arviz_base")
+    posterior = make_up()
+    flat = arviz_base.extract(posterior.to_datatree(), var_names=["coupling", "p0"])
+    assert flat["coupling"].sizes == {"edge": 3, "sample": 10}
+
+
+# --- writing ----------------------------------------------------------------------------------
+
+
+def test_a_failed_save_leaves_the_old_file_and_nothing_else(
+    saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = saved.read_bytes()
+
+    def fail(path: Path) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr("slabfield.posterior.storage.append_seal", fail)
+    with pytest.raises(OSError, match="no space"):
+        make_up(seed=1).save(saved)
+    assert saved.read_bytes() == before
+    assert list(saved.parent.iterdir()) == [saved]
+
+
+def test_what_json_cannot_hold_is_refused(tmp_path: Path) -> None:
+    posterior = make_up()
+    posterior.settings["odd"] = {1, 2}
+    with pytest.raises(InputError, match=r"settings must hold only what JSON can; found .* set"):
+        posterior.save(tmp_path / "posterior.nc")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("name", "expected"), [("", "is a folder"), ("no/such.nc", "does not")])
+def test_where_it_cannot_be_written(tmp_path: Path, name: str, expected: str) -> None:
+    with pytest.raises(InputError, match=expected):
+        make_up().save(tmp_path / name)
+
+
+# --- what is not a posterior ------------------------------------------------------------------
+
+
+def test_what_is_not_such_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "file.nc"
+    assert "found no such file" in refusal(path)
+    assert "found a folder" in refusal(tmp_path)
+    path.write_bytes(b"")
+    assert "found an empty file" in refusal(path)
+    path.write_text("node_1,node_2\n")
+    assert "found a file that begins with b'node_1,n'" in refusal(path)
+
+
+def test_a_file_of_another_program(tmp_path: Path) -> None:
+    path = tmp_path / "other.nc"
+    xr.Dataset({"a": ("x", [1.0, 2.0])}).to_netcdf(path, engine="h5netcdf")
+    assert "another program wrote or changed it" in refusal(path)
+
+
+def test_a_file_cut_short_anywhere(saved: Path) -> None:
+    whole = saved.read_bytes()
+    places = {*range(0, len(whole), 997), *range(len(whole) - SEAL_LENGTH - 3, len(whole))}
+    for length in sorted(places):
+        saved.write_bytes(whole[:length])
+        message = refusal(saved)
+        assert ("cut short" if length >= 8 else "found a") in message
+    saved.write_bytes(whole)
+    assert_same(make_up(), load_posterior(saved))
+
+
+def test_a_file_with_a_flipped_bit_anywhere(saved: Path) -> None:
+    whole = saved.read_bytes()
+    rng = np.random.default_rng(0)
+    for place in {*rng.integers(0, len(whole), 300), *range(-SEAL_LENGTH, 0), *range(40)}:
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << int(rng.integers(8))
+        saved.write_bytes(damaged)
+        message = refusal(saved)
+        assert "is damaged" in message or "cut short" in message or "begins with" in message
+
+
+def test_bytes_added_or_swapped(saved: Path) -> None:
+    whole = saved.read_bytes()
+    for changed in (whole + b"\n", whole + whole[-SEAL_LENGTH:], whole[:1000] + whole):
+        saved.write_bytes(changed)
+        refusal(saved)
+
+
+def test_a_newer_format(saved: Path) -> None:
+    saved.write_bytes(saved.read_bytes()[:-SEAL_LENGTH])
+    append_seal(saved, FORMAT + 1)
+    message = refusal(saved)
+    assert f"has format {FORMAT + 1}; this version of slabfield reads up to" in message
+    assert "Install a newer slabfield" in message
+
+
+# --- sealed, and yet not one ------------------------------------------------------------------
+
+
+def replace(name: str, values: Any, **options: Any) -> Callable[[h5py.File], None]:
+    def change(file: h5py.File) -> None:
+        del file[name]
+        file.create_dataset(name, data=values, **options)
+
+    return change
+
+
+def huge(name: str, shape: tuple[int, ...]) -> Callable[[h5py.File], None]:
+    def change(file: h5py.File) -> None:
+        kind = file[name].dtype
+        del file[name]
+        file.create_dataset(name, shape=shape, dtype=kind, chunks=(1,) * len(shape))
+
+    return change
+
+
+def link_elsewhere(file: h5py.File) -> None:
+    del file["posterior/bias"]
+    file["posterior/bias"] = h5py.ExternalLink("/etc/other.nc", "/bias")
+
+
+def many_nodes(file: h5py.File) -> None:
+    replace("run/feature_names", json.dumps(["x"] * 100_000))(file)
+    huge("inclusion/chance", (2, math.comb(100_000, 2)))(file)
+
+
+WRONG: dict[str, tuple[Callable[[h5py.File], None], str]] = {
+    "no group": (lambda file: file.__delitem__("run"), "no run/feature_names"),
+    "no array": (lambda file: file.__delitem__("posterior/bias"), "no posterior/bias"),
+    "link": (link_elsewhere, "no posterior/bias"),
+    "axes": (replace("posterior/p0", np.zeros(10)), "posterior/p0 of shape (10,)"),
+    "shape": (replace("posterior/bias", np.zeros((2, 5, 4))), "bias of shape (2, 5, 4)"),
+    "type": (replace("posterior/bias", np.zeros((2, 5, 3), "i4")), "and type int32"),
+    "text": (replace("run/info", np.zeros(3)), "run/info, which is not text"),
+    "json": (replace("run/info", "[{]"), "Expecting property name"),
+    "nested": (replace("run/info", "[" * 100_000), "recursion"),
+    "names": (replace("run/feature_names", "[1, 2, 3]"), "names of nodes"),
+    "settings": (replace("run/settings", "3"), "settings and info"),
+    "start": (replace("sparse/start", np.arange(11)[::-1].copy()), "sparse draws out of order"),
+    "edge": (replace("sparse/edge_number", np.full(10, 3, "i4")), "sparse draws out of order"),
+    "many draws": (huge("posterior/p0", (2**30, 2**30)), "sparse/start of shape (11,)"),
+    "many entries": (huge("sparse/value", (2**40,)), "sparse/edge_number of shape (10,)"),
+    "many nodes": (many_nodes, "posterior/bias of shape (2, 5, 3)"),
+}
+
+
+@pytest.mark.parametrize(("change", "expected"), WRONG.values(), ids=WRONG.keys())
+def test_sealed_files_that_hold_something_else(
+    tmp_path: Path, change: Callable[[h5py.File], None], expected: str
+) -> None:
+    path = tmp_path / "posterior.nc"
+    posterior = make_up()
+    assert posterior.draws.values.nnz == 10
+    save_posterior(posterior, path, dense=False)
+    with h5py.File(path, "r+") as file:
+        change(file)
+    append_seal(path)
+    message = refusal(path)
+    assert "is sealed like a posterior, but does not hold one" in message
+    assert expected in message
+
+
+def test_no_more_memory_is_asked_for_than_the_file_can_hold(tmp_path: Path) -> None:
+    """Both arrays agree on 2^40 entries, which nobody ever wrote."""
+    path = tmp_path / "posterior.nc"
+    save_posterior(make_up(), path, dense=False)
+    with h5py.File(path, "r+") as file:
+        huge("sparse/value", (2**40,))(file)
+        huge("sparse/edge_number", (2**40,))(file)
+    append_seal(path)
+    assert "found sparse/edge_number of shape (1099511627776,)" in refusal(path)
