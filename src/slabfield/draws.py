@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -147,12 +148,22 @@ class Draws:
         """A where an edge is present, else 0, (chains, draws, edges)."""
         return self.of_edges(np.arange(self.n_edges))[1]
 
+    def evenly_spaced(self, n: int) -> NDArray[np.int64]:
+        """Rows of ``values`` of so many draws, or all, evenly spaced over all chains."""
+        n_all = self.n_chains * self.n_draws
+        return np.unique(np.linspace(0, n_all - 1, min(n, n_all)).round().astype(np.int64))
+
     def visits(self) -> NDArray[np.int64]:
         """In how many draws of each chain every edge is present, (chains, edges)."""
+        return self._visits
+
+    @cached_property
+    def _visits(self) -> NDArray[np.int64]:
         found = np.zeros((self.n_chains, self.n_edges), np.int64)
         for chain in range(self.n_chains):
             begin, end = self.values.indptr[[chain * self.n_draws, (chain + 1) * self.n_draws]]
             found[chain] = np.bincount(self.values.indices[begin:end], minlength=self.n_edges)
+        found.flags.writeable = False
         return found
 
     def total(self) -> Array:

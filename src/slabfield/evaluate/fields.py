@@ -90,10 +90,9 @@ def draw_fields(posterior: Posterior, n_fields: int = 100) -> list[BinaryField]:
     draws = posterior.draws
     bias = draws.bias.reshape(-1, posterior.n_nodes)
     edges = np.where(draws.present, draws.coupling, 0.0).reshape(len(bias), -1)
-    taken = np.unique(np.linspace(0, len(bias) - 1, min(n_fields, len(bias))).round().astype(int))
     upper = np.triu_indices(posterior.n_nodes, 1)
     fields = []
-    for k in taken:
+    for k in draws.evenly_spaced(n_fields):
         coupling = np.zeros((posterior.n_nodes,) * 2)
         coupling[upper] = edges[k]
         fields.append(BinaryField(bias[k], coupling + coupling.T))

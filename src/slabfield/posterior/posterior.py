@@ -12,7 +12,12 @@ from numpy.typing import NDArray
 
 from slabfield.draws import Draws
 from slabfield.posterior.convergence import LOOKED_AT, array_stats, find_problems, rhat_and_ess
+from slabfield.posterior.couplings import Couplings, spread_given_presence
+from slabfield.posterior.exports import write_edges
+from slabfield.posterior.files import check_target
+from slabfield.posterior.networks import Networks
 from slabfield.posterior.storage import save_posterior
+from slabfield.posterior.structure import Structure
 from slabfield.posterior.tree import make_tree
 
 if TYPE_CHECKING:
@@ -21,11 +26,9 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-INTERVAL = 0.95
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Posterior:
+class Posterior(Couplings, Structure, Networks):
     """The posterior of a binary pairwise field, as draws.
 
     Attributes
@@ -54,68 +57,6 @@ class Posterior:
     feature_names: list[str]
     settings: dict[str, Any]
     info: list[dict[str, float]] = field(default_factory=list)
-
-    @property
-    def n_nodes(self) -> int:
-        """Number of nodes, D."""
-        return len(self.feature_names)
-
-    def _matrix(self, values: Array, diagonal: float) -> Array:
-        matrix = np.full((self.n_nodes, self.n_nodes), diagonal)
-        rows, columns = np.triu_indices(self.n_nodes, 1)
-        matrix[rows, columns] = matrix[columns, rows] = values
-        return matrix
-
-    @cached_property
-    def edge_probability(self) -> Array:
-        """Inclusion probability of every edge, in edge order.
-
-        The mean of the conditional probabilities that the sampler met (less rough than counting,
-        and finely ranked where an edge was never drawn), or else the share of draws.
-        """
-        return np.where(self._has_chance, self._mean_chance, self.visit_share)
-
-    @cached_property
-    def visit_share(self) -> Array:
-        """Share of the draws in which every edge is present, in edge order."""
-        visits = self.draws.visits().sum(axis=0)
-        return np.asarray(visits / (self.draws.n_chains * self.draws.n_draws), dtype=np.float64)
-
-    @property
-    def _has_chance(self) -> NDArray[np.bool_]:
-        return np.asarray(np.all(np.isfinite(self.draws.chance), axis=0))
-
-    @property
-    def _mean_chance(self) -> Array:
-        return np.asarray(np.nan_to_num(self.draws.chance).mean(axis=0), dtype=np.float64)
-
-    @cached_property
-    def inclusion_probability(self) -> Array:
-        """P(edge present given the data) as a symmetric (D, D) matrix, zero on the diagonal."""
-        return self._matrix(self.edge_probability, 0.0)
-
-    @cached_property
-    def edge_mean(self) -> Array:
-        """Mean of every coupling given that the edge is present; NaN where it never was."""
-        count = self.draws.visits().sum(axis=0)
-        total = self.draws.total()
-        mean: Array = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
-        return mean
-
-    @cached_property
-    def coupling_mean(self) -> Array:
-        """Mean of couplings given presence, symmetric (D, D), NaN where never present."""
-        return self._matrix(self.edge_mean, 0.0)
-
-    @cached_property
-    def bias_mean(self) -> Array:
-        """Posterior mean of every bias."""
-        return np.asarray(self.draws.bias.mean(axis=(0, 1)), dtype=np.float64)
-
-    @cached_property
-    def density(self) -> Array:
-        """Share of candidate edges present, (chain, draw)."""
-        return np.asarray(self.draws.n_present / self.draws.n_edges, dtype=np.float64)
 
     @cached_property
     def diagnostics(self) -> dict[str, Array]:
@@ -195,7 +136,7 @@ class Posterior:
 
         rows, columns = np.triu_indices(self.n_nodes, 1)
         names = np.array(self.feature_names, dtype=object)
-        sd, lower, upper = _spread_given_presence(self.draws)
+        sd, lower, upper = spread_given_presence(self.draws)
         table = pd.DataFrame(
             {
                 "node_1": names[rows],
@@ -211,6 +152,18 @@ class Posterior:
         )
         order = np.lexsort((-np.nan_to_num(np.abs(self.edge_mean)), -self.edge_probability))
         return table.iloc[order].reset_index(drop=True)
+
+    def write_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write :meth:`to_dataframe` as CSV, whole or not at all.
+
+        A name that a spreadsheet would take for a formula has a single quote put before it.
+
+        Parameters
+        ----------
+        path : str or path
+            The file, in a folder that exists.
+        """
+        write_edges(self.to_dataframe(), check_target(path))
 
     def to_datatree(self, dense: bool | None = None) -> xr.DataTree:
         """Lay the draws out as ArviZ expects them, with names for coordinates.
@@ -264,14 +217,3 @@ class Posterior:
             f"<Posterior of {self.n_nodes} nodes by {self.settings.get('engine')}: {chains} chains "
             f"of {draws} draws, {edges} edges of probability 0.5 or more>"
         )
-
-
-def _spread_given_presence(draws: Draws) -> tuple[Array, Array, Array]:
-    """Standard deviation and highest-density interval of each coupling given presence."""
-    sd, interval = np.full(draws.n_edges, np.nan), np.full((draws.n_edges, 2), np.nan)
-    by_edge = draws.values.tocsc()
-    for edge in np.flatnonzero(np.diff(by_edge.indptr) > 1):
-        values = by_edge.data[by_edge.indptr[edge] : by_edge.indptr[edge + 1]]
-        sd[edge] = values.std()
-        interval[edge] = array_stats().hdi(values, INTERVAL)
-    return sd, interval[:, 0], interval[:, 1]

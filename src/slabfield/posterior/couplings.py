@@ -1,0 +1,118 @@
+"""How strong edges are: given that they are there, and averaged over graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slabfield.checks import check_number
+from slabfield.draws import Draws
+from slabfield.models.field import BinaryField
+from slabfield.posterior.convergence import array_stats
+from slabfield.posterior.summaries import Summaries
+
+Array = NDArray[np.float64]
+
+INTERVAL = 0.95
+
+
+class Couplings(Summaries):
+    """Means and intervals of couplings."""
+
+    @cached_property
+    def averaged_coupling(self) -> Array:
+        """Mean of couplings over all draws, (D, D); an edge counts as 0 where it is absent.
+
+        This is the mean over graphs, each as often as it is probable; ``coupling_mean`` is the
+        mean given presence.
+        """
+        return self.matrix(self.draws.total() / (self.draws.n_chains * self.draws.n_draws))
+
+    def coupling_interval(
+        self, mass: float = INTERVAL, given_presence: bool = True
+    ) -> tuple[Array, Array]:
+        """Highest-density interval of every coupling.
+
+        Parameters
+        ----------
+        mass : float
+            Posterior probability of the interval.
+        given_presence : bool
+            Whether only draws count that have the edge. If not, it counts as 0 where it is absent.
+
+        Returns
+        -------
+        lower, upper : array of shape (D, D)
+            The ends; given presence, NaN where the edge is in fewer than two draws.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from slabfield import Posterior
+        >>> from slabfield.draws import Draws
+        >>> coupling = np.array([0.0, 0.0, 0.0, 2.0, 3.0]).reshape(1, 5, 1)
+        >>> one = np.ones((1, 5))
+        >>> draws = Draws.from_dense(coupling, coupling != 0, np.zeros((1, 5, 2)), one, one, one)
+        >>> posterior = Posterior(draws, ["sleep", "work"], {})
+        >>> lower, upper = posterior.coupling_interval()
+        >>> lower[0, 1], upper[0, 1]
+        (np.float64(2.0), np.float64(3.0))
+        >>> lower, upper = posterior.coupling_interval(0.5, given_presence=False)
+        >>> lower[0, 1], upper[0, 1]
+        (np.float64(0.0), np.float64(0.0))
+        """
+        mass = check_number("mass", mass, 0, 1, include_low=False, include_high=False)
+        n_all = self.draws.n_chains * self.draws.n_draws
+        ends = np.full((self.draws.n_edges, 2), np.nan if given_presence else 0.0)
+        for edge, values in _visited(self.draws, 2 if given_presence else 1):
+            all_draws = values if given_presence else _with_zeros(values, n_all)
+            ends[edge] = array_stats().hdi(all_draws, mass)
+        return self.matrix(ends[:, 0]), self.matrix(ends[:, 1])
+
+    def to_ising(self) -> tuple[Array, Array]:
+        """Posterior means on the scale of states -1 and +1, averaged over graphs.
+
+        The conversion is linear, so that converting the means is the same as converting every draw.
+
+        Returns
+        -------
+        bias : array of shape (D,)
+        coupling : array of shape (D, D)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from slabfield import Posterior
+        >>> from slabfield.draws import Draws
+        >>> one = np.ones((2, 3))
+        >>> draws = Draws.from_dense(
+        ...     one[..., None], one[..., None] == 1, np.zeros((2, 3, 2)), one / 2, one, one
+        ... )
+        >>> bias, coupling = Posterior(draws, ["sleep", "work"], {}).to_ising()
+        >>> bias
+        array([0.25, 0.25])
+        """
+        return BinaryField(self.bias_mean, self.averaged_coupling).to_ising()
+
+
+def spread_given_presence(draws: Draws) -> tuple[Array, Array, Array]:
+    """Standard deviation and highest-density interval of each coupling given presence."""
+    sd, interval = np.full(draws.n_edges, np.nan), np.full((draws.n_edges, 2), np.nan)
+    for edge, values in _visited(draws, 2):
+        sd[edge] = values.std()
+        interval[edge] = array_stats().hdi(values, INTERVAL)
+    return sd, interval[:, 0], interval[:, 1]
+
+
+def _visited(draws: Draws, least: int) -> Iterator[tuple[int, Array]]:
+    """Edges present in at least so many draws, with their couplings there."""
+    by_edge = draws.values.tocsc()
+    for edge in np.flatnonzero(np.diff(by_edge.indptr) >= least):
+        yield int(edge), by_edge.data[by_edge.indptr[edge] : by_edge.indptr[edge + 1]]
+
+
+def _with_zeros(values: Array, size: int) -> Array:
+    return np.concatenate([values, np.zeros(size - values.size)])

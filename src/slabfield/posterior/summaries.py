@@ -1,0 +1,91 @@
+"""The plainest summaries of draws: how probable edges are, and means."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slabfield.draws import Draws
+
+Array = NDArray[np.float64]
+
+
+class Summaries:
+    """What the other parts of a posterior build on.
+
+    Attributes
+    ----------
+    draws : Draws
+    feature_names : list of str
+    settings : dict
+    """
+
+    draws: Draws
+    feature_names: list[str]
+    settings: dict[str, Any]
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes, D."""
+        return len(self.feature_names)
+
+    def matrix(self, values: Array) -> Array:
+        """Put one number an edge into a symmetric (D, D) matrix, zero on the diagonal."""
+        matrix = np.zeros((self.n_nodes, self.n_nodes))
+        rows, columns = np.triu_indices(self.n_nodes, 1)
+        matrix[rows, columns] = matrix[columns, rows] = values
+        return matrix
+
+    @cached_property
+    def edge_probability(self) -> Array:
+        """Inclusion probability of every edge, in edge order.
+
+        The mean of the conditional probabilities that the sampler met (less rough than counting,
+        and finely ranked where an edge was never drawn), or else the share of draws.
+        """
+        return np.where(self._has_chance, self._mean_chance, self.visit_share)
+
+    @cached_property
+    def visit_share(self) -> Array:
+        """Share of the draws in which every edge is present, in edge order."""
+        visits = self.draws.visits().sum(axis=0)
+        return np.asarray(visits / (self.draws.n_chains * self.draws.n_draws), dtype=np.float64)
+
+    @property
+    def _has_chance(self) -> NDArray[np.bool_]:
+        return np.asarray(np.all(np.isfinite(self.draws.chance), axis=0))
+
+    @property
+    def _mean_chance(self) -> Array:
+        return np.asarray(np.nan_to_num(self.draws.chance).mean(axis=0), dtype=np.float64)
+
+    @cached_property
+    def inclusion_probability(self) -> Array:
+        """P(edge present given the data) as a symmetric (D, D) matrix, zero on the diagonal."""
+        return self.matrix(self.edge_probability)
+
+    @cached_property
+    def edge_mean(self) -> Array:
+        """Mean of every coupling given that the edge is present; NaN where it never was."""
+        count = self.draws.visits().sum(axis=0)
+        total = self.draws.total()
+        mean: Array = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
+        return mean
+
+    @cached_property
+    def coupling_mean(self) -> Array:
+        """Mean of couplings given presence, symmetric (D, D), NaN where never present."""
+        return self.matrix(self.edge_mean)
+
+    @cached_property
+    def bias_mean(self) -> Array:
+        """Posterior mean of every bias."""
+        return np.asarray(self.draws.bias.mean(axis=(0, 1)), dtype=np.float64)
+
+    @cached_property
+    def density(self) -> Array:
+        """Share of candidate edges present, (chain, draw)."""
+        return np.asarray(self.draws.n_present / self.draws.n_edges, dtype=np.float64)
