@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,7 +20,9 @@ from slabfield.checks import code_binary
 from slabfield.cli.app import app
 from slabfield.cli.show import MOST_ROWS, edge_table, summarise
 from slabfield.cli.table import parse_binarize, read_table
-from slabfield.cli.write import readable_threshold, write_atomically, write_edges
+from slabfield.cli.write import readable_threshold
+from slabfield.posterior.exports import write_edges
+from slabfield.posterior.files import write_atomically
 
 GOOD = "sleep,work,joy\nyes,1,0\nno,0,1\nyes,0,1\nno,1,0\nno,1,1\n"
 
@@ -63,6 +66,8 @@ class FakeEstimator:
             inclusion_probability=probability + probability.T,
             coupling_mean=coupling + coupling.T,
             to_dataframe=lambda: edges,
+            write_graphml=lambda path: path.write_text("<graphml/>"),
+            save=lambda path: path.write_bytes(b"posterior"),
             warnings=list(self.warnings),
             converged=self.converged,
             settings={"engine": "exact", "n_draws": 500},
@@ -119,7 +124,11 @@ def test_fit_prints_and_writes(
     assert "sleep - work" in result.output
     assert "possible edges" in result.output
     assert "largest R-hat 1.002, fewest effective draws 640" in result.output
-    assert sorted(path.name for path in out.iterdir()) == ["edges.csv", "network.png"]
+    written = ["edges.csv", "network.graphml", "network.png", "posterior.nc"]
+    assert sorted(path.name for path in out.iterdir()) == written
+    assert f"Written in {out}: edges.csv, network.png, network.graphml and posterior.nc." in (
+        result.output.replace("\n", "")
+    )
     edges = pd.read_csv(out / "edges.csv")
     assert list(edges.columns[:3]) == ["node_1", "node_2", "inclusion_probability"]
     assert len(edges) == 3
@@ -445,6 +454,12 @@ def test_fit_with_the_real_estimator_is_reproducible(block_file: Path, tmp_path:
     edges = pd.read_csv(tmp_path / "one" / "edges.csv")
     assert edges["inclusion_probability"].is_monotonic_decreasing
     assert (edges["lower"] <= edges["upper"]).all()
+    posterior = slabfield.load_posterior(tmp_path / "one" / "posterior.nc")
+    assert posterior.feature_names == list("abcd")
+    assert posterior.settings["seed"] == 4
+    assert np.isfinite(posterior.bayes_factor[0, 1:]).all()
+    graph = nx.read_graphml(tmp_path / "one" / "network.graphml")
+    assert graph.number_of_edges() == (edges["inclusion_probability"] >= 0.5).sum()
 
 
 def test_more_nodes_than_the_exact_engine_takes(

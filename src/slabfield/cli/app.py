@@ -44,7 +44,7 @@ class Preset(StrEnum):
     paper = "paper"
 
 
-Out = Annotated[Path, typer.Option(help="Folder to write edges.csv and network.png in.")]
+Out = Annotated[Path, typer.Option(help="Folder for the table, picture, graph and posterior.")]
 Chains = Annotated[int, typer.Option(min=1, help="Independent runs.")]
 Draws = Annotated[int | None, typer.Option(min=1, help="Draws kept of each chain.")]
 Warmup = Annotated[int | None, typer.Option(min=0, help="Draws thrown away before those.")]

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import typer
 
 from slabfield.checks import InputWarning
+from slabfield.checks.errors import listed
 from slabfield.cli.show import show_edges, show_text, summarise
-from slabfield.cli.write import make_folder, write_edges, write_network
+from slabfield.cli.write import make_folder, write_results
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,14 +64,13 @@ def run(table: pd.DataFrame, settings: Settings, out: Path, quiet: bool) -> bool
         estimator.fit(table)
     posterior = estimator.posterior_
     edges = posterior.to_dataframe()
-    write_edges(edges, out / "edges.csv")
-    write_network(posterior, out / "network.png")
+    written = write_results(posterior, edges, out)
     if not quiet:
         for note in estimator.coding_notes_:
             show_text(note)
         show_edges(edges)
         show_text(summarise(edges, posterior.converged, posterior.settings))
-        show_text(f"Written: {out / 'edges.csv'} and {out / 'network.png'}.")
+        show_text(f"Written in {out}: {listed(written)}.")
     told = [str(warning.message) for warning in caught]
     for text in dict.fromkeys([*told, *posterior.warnings]):
         typer.echo(f"Warning: {text}", err=True)

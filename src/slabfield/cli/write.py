@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slabfield.checks import InputError
+from slabfield.posterior.exports import write_edges
+from slabfield.posterior.files import write_atomically
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 THRESHOLDS = (0.5, 0.9, 0.99)
 MOST_EDGES_A_NODE = 3
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def make_folder(folder: Path) -> None:
@@ -43,62 +43,34 @@ def make_folder(folder: Path) -> None:
         ) from None
 
 
-def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
-    """Write to a file beside `path`, then put it in its place in one step.
+def write_results(posterior: Posterior, edges: pd.DataFrame, folder: Path) -> list[str]:
+    """Write the table of edges, the picture, the graph and the posterior, each whole or not at all.
 
     Parameters
     ----------
-    path : Path
-        Where the file is to be.
-    write : callable
-        Writes the file to the path it is given.
+    posterior : Posterior
+        What a run returned.
+    edges : DataFrame
+        The table that ``Posterior.to_dataframe`` returns.
+    folder : Path
+        Where to write.
+
+    Returns
+    -------
+    list of str
+        The names of the files.
 
     Examples
     --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> from slabfield.cli.write import write_atomically
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "note.txt"
-    ...     write_atomically(path, lambda temporary: temporary.write_text("done") and None)
-    ...     path.read_text()
-    'done'
+    >>> from slabfield.cli.write import write_results
+    >>> callable(write_results)
+    True
     """
-    temporary = path.with_name(f".{path.stem}-{os.getpid()}.tmp{path.suffix}")
-    try:
-        write(temporary)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def write_edges(edges: pd.DataFrame, path: Path) -> None:
-    """Write the table of edges as CSV.
-
-    A name that a spreadsheet would take for a formula is written with a single quote before it.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> import pandas as pd
-    >>> from slabfield.cli.write import write_edges
-    >>> edges = pd.DataFrame({"node_1": ["=1+1"], "node_2": ["b"], "mean": [0.5]})
-    >>> with TemporaryDirectory() as folder:
-    ...     write_edges(edges, Path(folder) / "edges.csv")
-    ...     print((Path(folder) / "edges.csv").read_text())
-    node_1,node_2,mean
-    '=1+1,b,0.5
-    <BLANKLINE>
-    """
-    safe = edges.copy()
-    for column in ("node_1", "node_2"):
-        safe[column] = [_harmless(str(name)) for name in edges[column]]
-
-    def write(temporary: Path) -> None:
-        safe.to_csv(temporary, index=False, float_format="%.6g", encoding="utf-8")
-
-    write_atomically(path, write)
+    write_edges(edges, folder / "edges.csv")
+    write_network(posterior, folder / "network.png")
+    posterior.write_graphml(folder / "network.graphml")
+    posterior.save(folder / "posterior.nc")
+    return ["edges.csv", "network.png", "network.graphml", "posterior.nc"]
 
 
 def readable_threshold(posterior: Posterior) -> float:
@@ -142,7 +114,3 @@ def write_network(posterior: Posterior, path: Path, dpi: int = 150) -> None:
             figure.savefig(temporary, dpi=dpi)
 
     write_atomically(path, write)
-
-
-def _harmless(name: str) -> str:
-    return f"'{name}" if name.startswith(FORMULA_STARTS) else name
