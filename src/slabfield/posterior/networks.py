@@ -33,6 +33,8 @@ class Networks(Summaries):
     >>> posterior = Posterior(draws, ["sleep", "work", "joy"], {})
     >>> posterior.to_networkx().edges["sleep", "work"]
     {'inclusion_probability': 0.75, 'coupling': -2.0, 'weight': 2.0}
+    >>> posterior.measure(lambda graph: graph.number_of_edges())
+    array([2, 3, 2, 0])
     >>> posterior.betweenness().mean(axis=0)
     array([0. , 0.5, 0. ])
     >>> posterior.shared_community()[0]

@@ -52,6 +52,10 @@ class Structure(Summaries):
     array([nan,  9.,  1.])
     >>> posterior.median_graph()[0]
     array([False,  True, False])
+    >>> posterior.edges_at_fdr(0.2)[0]
+    array([False, False, False])
+    >>> posterior.edges_at_fdr(0.25)[0]
+    array([False,  True, False])
     >>> posterior.top_graphs(1)[0].share
     0.5
     >>> posterior.degree[0].tolist()
