@@ -14,10 +14,11 @@ from slabfield.kernels.slab import (
     survey,
 )
 from slabfield.likelihood.engine import advance, leave_block, log_ratio, open_block
+from slabfield.moves.flip import flip_edges, list_open
 from slabfield.moves.hyper import draw_hyper
 from slabfield.moves.jump import jump_in_turn
 from slabfield.moves.langevin import adjusted_langevin_step
-from slabfield.moves.pair import swap_edges, update_biases, update_edges
+from slabfield.moves.pair import update_biases, update_edges
 from slabfield.moves.sweep import count_learnt, full_sweep, list_edges, planned_sweep, shuffle
 
 
@@ -114,7 +115,8 @@ def step_swaps(engine, sums, prior, group_start, state, block, plan, tally, n, r
     for _ in range(n):
         k, n_edges = take_block(state, block, rng)
         open_block(engine, state, block.nodes, block.mass)
-        swap_edges(sums, prior, state, block, k, n_edges, n_edges, rng)
+        n_open = list_open(block.edges, n_edges, plan.open, block.open)
+        flip_edges(sums, prior, state, block, k, n_open, rng)
         leave_block(engine, state, block.nodes, block.mass, rng)
     draw_hyper(state, prior, block.counts[1], group_start, rng)
 
@@ -131,7 +133,7 @@ def step_biases(engine, sums, prior, group_start, state, block, plan, tally, n, 
 @jit
 def step_full(engine, sums, prior, group_start, state, block, plan, tally, n, rng):
     for _ in range(n):
-        full_sweep(engine, sums, prior, state, block, tally, rng)
+        full_sweep(engine, sums, prior, state, block, plan, tally, rng)
     draw_hyper(state, prior, block.counts[1], group_start, rng)
 
 

@@ -147,9 +147,11 @@ def test_exact_mass_equals_the_marginals(n_nodes, strength):
 # --- particles ---------------------------------------------------------------------------------
 
 
-def engine_with(model, state, particles, k, n_sweeps=0, seed=1):
+def engine_with(model, state, particles, k, n_sweeps=0, seed=1, weighted=False):
     """A particle engine in the given states, which knows the state's edges."""
-    engine = particle_cubes(model, particles.shape[1], n_sweeps, k, np.random.default_rng(seed))
+    engine = particle_cubes(
+        model, particles.shape[1], n_sweeps, k, weighted, np.random.default_rng(seed)
+    )
     advance(engine, state, np.random.default_rng(0))
     engine.states[:] = particles
     return engine
@@ -230,6 +232,37 @@ def test_leaving_a_block_draws_it_from_its_conditional():
     state.coupling[:] *= 1.1
     wrong = conditional(model, state, rest, nodes)[:, 0]
     assert p_value_of_states(engine.states[nodes], wrong) < 1e-3
+
+
+@pytest.mark.parametrize("n_sweeps", [0, 2])
+@pytest.mark.parametrize("strength", [0.8, 2.0])
+def test_weighted_particles_follow_a_change_at_once(n_sweeps, strength):
+    model, state = random_state_of(8, strength, 5)
+    nodes, rng = np.array([6, 0, 3, 5, 1]), np.random.default_rng(3)
+    before = enumeration.probabilities(model.field(state.bias, state.coupling))
+    particles = (rng.choice(256, 100_000, p=before) >> np.arange(8)[:, None]) & 1
+    engine = engine_with(model, state, particles, 6, n_sweeps, weighted=True)
+    mass = np.zeros((64, 16))
+    open_block(engine, state, nodes, mass)
+    change_within(model, state, nodes)
+    leave_block(engine, state, nodes, mass, rng)
+    assert engine.importance.mean() == pytest.approx(1.0, abs=1e-3)
+    # fewer than the particles, so that hardly one is taken twice
+    share = engine.importance.astype(float) / engine.importance.sum(dtype=float)
+    some = engine.states[:, rng.choice(100_000, 4_000, p=share)]
+    chance = enumeration.probabilities(model.field(state.bias, state.coupling))
+    assert p_value_of_states(some, chance) > 1e-3
+    assert p_value_of_states(some, before) < 1e-3
+
+
+def test_particles_drawn_anew_are_those_with_weight():
+    states = np.arange(12, dtype=np.float32).reshape(2, 6)
+    importance = np.array([0.0, 3.0, 0.5, 0.5, 0.0, 2.0], np.float32)
+    parents, room = np.zeros(6, np.int32), np.zeros(6, np.float32)
+    cloud.resample_all(states, importance, 0.4, parents, room)
+    assert parents.tolist() == [1, 1, 1, 2, 5, 5]
+    assert states[1].tolist() == [7, 7, 7, 8, 11, 11]
+    assert importance.tolist() == [1.0] * 6
 
 
 @pytest.mark.parametrize("n_sweeps", [0, 2])

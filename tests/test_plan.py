@@ -10,6 +10,7 @@ from slabfield.models.binary import BinaryPairwise
 from slabfield.sampler.plan import (
     EDGES_PER_NODE,
     LIKELY,
+    RANDOM_SHARE,
     RAREST,
     cover,
     make_plan,
@@ -83,7 +84,8 @@ def test_make_plan_covers_the_worthy_and_the_likely():
     assert together[first[best], second[best]].all()
     assert together[first[likely], second[likely]].all()
     assert plan.blocks.dtype == np.int64
-    assert plan.n_random == len(plan.blocks)
+    assert plan.n_random == int(RANDOM_SHARE * len(plan.blocks))
+    assert np.array_equal(np.flatnonzero(plan.open), np.sort(likely))
 
 
 def test_every_pair_is_met_often_enough_where_likely_edges_are_few():
@@ -97,9 +99,10 @@ def test_every_pair_is_met_often_enough_where_likely_edges_are_few():
 
 
 def test_no_plan_has_no_blocks():
-    plan = no_plan(6)
+    plan = no_plan(6, 10)
     assert plan.blocks.shape == (0, 6)
     assert plan.n_random == 0
+    assert plan.open.all()
 
 
 def test_screen_is_the_squared_correlation_times_rows():

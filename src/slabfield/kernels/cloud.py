@@ -85,13 +85,54 @@ def sum_products(upper, mixed, total):
 
 
 @fast
-def divide_rows(upper, total, scaled):
-    """Fill ``scaled`` with upper / total."""
+def weigh_rows(upper, total, importance, each, scaled):
+    """Fill ``scaled`` with upper * importance / total; ``each`` is room for a row."""
     for t in range(total.size):
-        total[t] = ONE / total[t]
+        each[t] = importance[t] / total[t]
     for s in range(upper.shape[0]):
         for t in range(total.size):
-            scaled[s, t] = upper[s, t] * total[t]
+            scaled[s, t] = upper[s, t] * each[t]
+
+
+@fast
+def reweigh(importance, after, before):
+    """Multiply weights by after / before; return their sum and sum of squares."""
+    total, squares = ZERO, ZERO
+    for t in range(importance.size):
+        w = importance[t] * after[t] / before[t]
+        importance[t] = w
+        total += w
+        squares += w * w
+    return total, squares
+
+
+@fast
+def rescale(importance, factor):
+    """Multiply all weights by a number."""
+    for t in range(importance.size):
+        importance[t] *= factor
+
+
+@inner
+def resample_all(states, importance, uniform, parents, room):
+    """Draw particles anew in proportion to their weights, which become one.
+
+    One uniform number decides for all ("systematic"), so that copies stay near their places: most
+    in the lane of the one they were copied from.
+    """
+    n, child, reached = importance.size, 0, 0.0
+    for t in range(n):
+        reached += importance[t]
+        while child < n and child + uniform < reached:
+            parents[child] = t
+            child += 1
+    parents[child:] = n - 1
+    importance[:] = ONE
+    for i in range(states.shape[0]):
+        row = states[i]
+        for t in range(n):
+            room[t] = row[parents[t]]
+        row[:] = room
 
 
 @fast
@@ -147,19 +188,15 @@ def add_up(scaled, lower, begin, end, products):
 
 
 @fast
-def pick_upper(upper, mixed, uniform, running, picked, chosen):
+def pick_upper(upper, mixed, total, uniform, running, picked, chosen):
     """Draw the state of the upper half in every particle, with the other half summed out.
 
-    ``chosen`` gets the sum over the lower half, given the state drawn.
+    ``total`` is the sum over all states; ``chosen`` gets that over the lower half, given the state
+    drawn of the upper.
     """
     n, size = uniform.size, upper.shape[0]
     for t in range(n):
-        running[t] = upper[0, t] * mixed[0, t]
-    for s in range(1, size):
-        for t in range(n):
-            running[t] += upper[s, t] * mixed[s, t]
-    for t in range(n):
-        running[t] *= uniform[t]
+        running[t] = total[t] * uniform[t]
         picked[t] = 0
         chosen[t] = mixed[0, t]
     for s in range(size - 1):

@@ -12,7 +12,6 @@ from slabfield.kernels.cloud import (
     add_up,
     block_weights,
     branch_single,
-    divide_rows,
     exponentiate_single,
     fill_uniform,
     mix,
@@ -20,13 +19,20 @@ from slabfield.kernels.cloud import (
     outside_field,
     pick_lower,
     pick_upper,
+    resample_all,
+    rescale,
+    reweigh,
     sum_products,
+    weigh_rows,
     write_bit,
 )
 from slabfield.kernels.cube import block_energy, couplings_among, exact_mass, new_exact_work
 from slabfield.kernels.gibbs import accumulate, fill_neighbours, new_lanes, resample, sweep
 from slabfield.likelihood import engine as interface
 from slabfield.models.binary import BinaryPairwise
+
+# Particles are drawn anew when their weights leave fewer than this share of them effective
+LEAST_EFFECTIVE = 0.5
 
 
 class ExactCubes(NamedTuple):
@@ -105,12 +111,18 @@ class ParticleWork(NamedTuple):
     bias: Any
     inside: Any
     near: Any
+    before: Any
+    after: Any
+    parents: Any
 
 
 class ParticleCubes(NamedTuple):
     """Means over n persistent particles, given what they show outside the block.
 
     ``states`` is (D, n). ``neighbours`` and ``weights`` list the ``degree`` neighbours of a node.
+    ``importance`` weighs the particles, one on average: a change of parameters within a block makes
+    what a particle shows outside it more or less probable, by a known factor (equation 22). They
+    are all one where the engine is not ``weighted``.
     """
 
     first: Any
@@ -120,12 +132,19 @@ class ParticleCubes(NamedTuple):
     neighbours: Any
     weights: Any
     degree: Any
+    importance: Any
+    weighted: bool
     n_sweeps: int
     work: ParticleWork
 
 
 def particle_cubes(
-    model: BinaryPairwise, n_particles: int, n_sweeps: int, k: int, rng: np.random.Generator
+    model: BinaryPairwise,
+    n_particles: int,
+    n_sweeps: int,
+    k: int,
+    weighted: bool,
+    rng: np.random.Generator,
 ) -> ParticleCubes:
     """Return particles in random states."""
     first, second = model.ends
@@ -139,11 +158,12 @@ def particle_cubes(
         room(n << (k - k // 2)), room(n), room(n), np.zeros(n, np.int32), np.zeros(n, np.int32),
         np.zeros(width, np.int32), room(width), np.zeros(1 << k),
         room(1 << k), room(1 << k), np.zeros((k, k)), np.zeros(k), np.zeros(d, np.bool_),
-        np.zeros(d, np.int64),
+        np.zeros(d, np.int64), room(n), room(n), np.zeros(n, np.int32),
     )  # fmt: skip
     return ParticleCubes(
         first, second, rng.integers(0, 2, (d, n)).astype(np.float32), new_lanes(n, rng),
-        np.zeros((d, width), np.int32), room(d, width), np.zeros(d, np.int64), n_sweeps, work,
+        np.zeros((d, width), np.int32), room(d, width), np.zeros(d, np.int64), room(n) + 1,
+        weighted, n_sweeps, work,
     )  # fmt: skip
 
 
@@ -153,11 +173,13 @@ def more_particles(
     """Return the engine with another number of particles, which begin as copies of the old."""
     model = BinaryPairwise(engine.states.shape[0])
     k = engine.work.bias.size
-    fresh = particle_cubes(model, n_particles, engine.n_sweeps, k, rng)
+    fresh = particle_cubes(model, n_particles, engine.n_sweeps, k, engine.weighted, rng)
     old, half = engine.states.shape[1] // 2, n_particles // 2
     # the halves stay apart: they started from different places
     fresh.states[:, :half] = engine.states[:, np.arange(half) % old]
     fresh.states[:, half:] = engine.states[:, old + np.arange(half) % old]
+    fresh.importance[:half] = engine.importance[np.arange(half) % old]
+    fresh.importance[half:] = engine.importance[old + np.arange(half) % old]
     return fresh._replace(
         neighbours=engine.neighbours, weights=engine.weights, degree=engine.degree
     )
@@ -211,8 +233,8 @@ def open_block_particles(engine, state, nodes, mass):
     block_weights(energy, half, inner_weights)
     mixed = work.mixed[: n << (k - half)].reshape((1 << (k - half), n))
     mix(inner_weights, lower, mixed)
-    sum_products(upper, mixed, work.total)
-    divide_rows(upper, work.total, mixed)
+    sum_products(upper, mixed, work.before)
+    weigh_rows(upper, work.before, engine.importance, work.total, mixed)
     width = n // n_lanes
     product = work.product[: 1 << k].reshape(inner_weights.shape)
     for lane in range(n_lanes):
@@ -240,8 +262,9 @@ def leave_block_particles(engine, state, nodes, mass, rng):
     upper = work.upper[: n << (k - half)].reshape((1 << (k - half), n))
     mixed = work.mixed[: n << (k - half)].reshape((1 << (k - half), n))
     mix(inner_weights, lower, mixed)
+    sum_products(upper, mixed, work.after)
     fill_uniform(engine.lanes, work.uniform)
-    pick_upper(upper, mixed, work.uniform, work.total, work.upper_state, work.low)
+    pick_upper(upper, mixed, work.after, work.uniform, work.total, work.upper_state, work.low)
     fill_uniform(engine.lanes, work.uniform)
     pick_lower(
         lower, inner_weights, work.uniform, work.low, work.upper_state, work.field, work.picked
@@ -250,6 +273,11 @@ def leave_block_particles(engine, state, nodes, mass, rng):
         write_bit(states[nodes[b]], work.picked, b)
     for b in range(half, k):
         write_bit(states[nodes[b]], work.upper_state, b - half)
+    if engine.weighted:
+        total, squares = reweigh(engine.importance, work.after, work.before)
+        rescale(engine.importance, np.float32(n / total))
+        if total * total < LEAST_EFFECTIVE * n * squares:
+            resample_all(states, engine.importance, rng.random(), work.parents, work.field)
     keep_neighbours(engine, work, nodes)
     n_near = list_near(nodes, work.inside, engine.neighbours, engine.degree, work.near)
     for _ in range(engine.n_sweeps):

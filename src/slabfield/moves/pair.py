@@ -26,8 +26,6 @@ from slabfield.kernels.cube import halves, quadrants, tilt, tilt_node
 from slabfield.kernels.slab import draw_around, survey
 from slabfield.moves.state import insert, remove
 
-# Share of the swaps tried between edges that do not share a node
-APART = 0.25
 # Variance of the logistic distribution, whose noise decides between present and absent; and the
 # most of it that noise of the particles may take the place of
 LOGISTIC_VARIANCE = math.pi**2 / 3
@@ -41,7 +39,8 @@ MOST_SHARE = 0.9
 class Block(NamedTuple):
     """A block of nodes, the table of its states, and what is looked at within it.
 
-    ``edges`` lists the edges of the block: their number, and the places of their ends in ``nodes``.
+    ``edges`` lists the edges of the block: their number, and the places of their ends in ``nodes``;
+    ``open`` which of these may be flipped together; ``before`` is room for their couplings.
     ``data_mean`` holds the means of all nodes in the data, and ``counts`` how many edges that share
     p0 are present, and how many there are.
     """
@@ -52,6 +51,8 @@ class Block(NamedTuple):
     sums: NDArray[np.float64]
     residual: NDArray[np.float64]
     edges: NDArray[np.int64]
+    open: NDArray[np.int64]
+    before: NDArray[np.float64]
     data_mean: NDArray[np.float64]
     counts: NDArray[np.int64]
 
@@ -65,6 +66,8 @@ def new_block(data_mean: NDArray[np.float64], k: int, lanes: int) -> Block:
         np.zeros((4, lanes)),
         np.zeros((2, lanes)),
         np.zeros((k * (k - 1) // 2, 3), np.int64),
+        np.zeros(k * (k - 1) // 2, np.int64),
+        np.zeros(4),
         data_mean,
         np.zeros(2, np.int64),
     )
@@ -272,66 +275,6 @@ def scale_of(n_rows, sigma0, bias_precision):
     """Numbers that every edge is judged by."""
     precision = sigma0**-2
     return n_rows, precision, 0.5 * math.log(precision / (2 * math.pi)), bias_precision
-
-
-@inner
-def swap_edges(sums, prior, state, block, k, n_edges, n_tries, rng):
-    """Draw two edges of a block; if just one is present, let them settle which of them it is.
-
-    Given that exactly one of the two is, which one it is has odds of the ratio of their evidence
-    and prior odds, each judged with the other out. Edges forced or forbidden stay out of it.
-    """
-    mass, lanes, residual, nodes, edges = (
-        block.mass, block.sums, block.residual, block.nodes, block.edges,
-    )  # fmt: skip
-    coupling, bias, present, inclusion = state.coupling, state.bias, state.present, prior.inclusion
-    data_sum, bias_sum, data_mean = sums.coupling, sums.bias, block.data_mean
-    counts, n_lanes = block.counts, lanes.shape[1]
-    prior_a, prior_b = prior.beta_a, prior.beta_b
-    scale = scale_of(sums.n_rows, state.hyper[1], prior.bias_precision)
-    changed = False
-    for _ in range(n_tries):
-        leaving, entering = int(rng.random() * n_edges), int(rng.random() * n_edges)
-        if present[edges[leaving, 0]] == present[edges[entering, 0]]:
-            continue
-        # edges that share a node stand in for each other most often
-        meet = edges[leaving, 1] == edges[entering, 1] or edges[leaving, 2] == edges[entering, 2]
-        meet = meet or edges[leaving, 1] == edges[entering, 2]
-        meet = meet or edges[leaving, 2] == edges[entering, 1]
-        if not meet and rng.random() > APART:
-            continue
-        if present[edges[entering, 0]]:
-            leaving, entering = entering, leaving
-        old, new = edges[leaving, 0], edges[entering, 0]
-        if inclusion[old] == 1.0 or inclusion[new] == 0.0:
-            continue
-        facts = facts_of(edges, nodes, data_mean, leaving)
-        stay, _, needs = judge(
-            mass, k, lanes, residual[0], facts, data_sum, bias_sum, coupling, bias, scale
-        )
-        give(mass, k, facts, coupling, bias, 0.0)
-        facts2 = facts_of(edges, nodes, data_mean, entering)
-        go, _, needs2 = judge(
-            mass, k, lanes, residual[1], facts2, data_sum, bias_sum, coupling, bias, scale
-        )
-        noise = 0.0
-        if n_lanes > 1:
-            for t in range(n_lanes):
-                noise += (residual[0, t] - residual[1, t]) ** 2
-            noise *= n_lanes / (n_lanes - 1.0)
-        # with neither there, as many of those that share p0 are present as are without the old one
-        learnt_old, learnt_new = math.isnan(inclusion[old]), math.isnan(inclusion[new])
-        others = counts[0] - (1 if learnt_old else 0)
-        odds = go - stay + log_odds_of(inclusion, counts, new, others, prior_a, prior_b)
-        odds -= log_odds_of(inclusion, counts, old, others, prior_a, prior_b)
-        if rng.random() * (1.0 + math.exp(-odds * steeper(noise))) < 1.0:
-            facts, needs = facts2, needs2
-            remove(state, old)
-            insert(state, new)
-            counts[0] = others + (1 if learnt_new else 0)
-        give(mass, k, facts, coupling, bias, draw_value(scale[0], needs, rng))
-        changed = True
-    return changed
 
 
 @inner

@@ -22,6 +22,7 @@ import math
 from slabfield._jit import inner
 from slabfield.kernels.rows import log_sum, power_sums, shift_field, tilted_sums
 from slabfield.likelihood.pseudo import refresh
+from slabfield.moves.flip import n_flips
 from slabfield.moves.pair import facts_of, log_odds_of
 from slabfield.moves.state import insert, remove
 
@@ -35,8 +36,6 @@ MOST_DOUBT = 5e-3
 # Step of an integral in standard deviations; lower points of it, in logs from the top, do not count
 STEP = 1.25
 LEAST = -13.0
-# Swaps tried for each edge of a block
-SWAP_SHARE = 0.25
 
 # Handed on, as in the updates on tables, are plain arrays and numbers: ``rows`` (p and x, in lines
 # and in segments, and room); of an edge or bias its ``sides`` (the two nodes and their centres) and
@@ -321,8 +320,8 @@ def update_edges(engine, sums, prior, state, block, n_edges, scale, tally, rng):
 
 
 @inner
-def swap_edges(engine, sums, prior, state, block, n_edges, scale, rng):
-    """Draw two edges of a block; if just one is present, let them settle which of them it is.
+def swap_edges(engine, sums, prior, state, block, n_open, scale, rng):
+    """Draw two open edges of a block; if just one is present, settle which of them it is.
 
     Given that exactly one of the two is, which one it is has odds of the ratio of their evidence
     and prior odds, each judged with the other out. Edges forced or forbidden stay out of it.
@@ -334,8 +333,9 @@ def swap_edges(engine, sums, prior, state, block, n_edges, scale, rng):
     coupling, bias, present, inclusion = state.coupling, state.bias, state.present, prior.inclusion
     data_sum, bias_sum = sums.coupling, sums.bias
     prior_a, prior_b = prior.beta_a, prior.beta_b
-    for _ in range(int(SWAP_SHARE * n_edges + rng.random())):
-        leaving, entering = int(rng.random() * n_edges), int(rng.random() * n_edges)
+    for _ in range(n_flips(n_open)):
+        leaving = block.open[int(rng.random() * n_open)]
+        entering = block.open[int(rng.random() * n_open)]
         if present[edges[leaving, 0]] == present[edges[entering, 0]]:
             continue
         if present[edges[entering, 0]]:

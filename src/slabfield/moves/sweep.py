@@ -14,17 +14,20 @@ from slabfield.likelihood.cubes import ExactCubes, ParticleCubes
 from slabfield.likelihood.engine import leave_block, open_block
 from slabfield.likelihood.pseudo import PseudoRows
 from slabfield.moves import rows
-from slabfield.moves.pair import scale_of, swap_edges, update_biases, update_edges
+from slabfield.moves.flip import flip_edges, list_open
+from slabfield.moves.pair import scale_of, update_biases, update_edges
 
 
 class Plan(NamedTuple):
     """What a sweep does: the blocks that it always updates, and how many more drawn at random.
 
-    With no blocks, a sweep goes over all pairs of nodes.
+    With no blocks, a sweep goes over all pairs of nodes. ``open`` marks the edges that may be
+    flipped together: those that warm-up saw neither always present nor always absent.
     """
 
     blocks: NDArray[np.int64]
     n_random: int
+    open: NDArray[np.bool_]
 
 
 @inner
@@ -44,28 +47,30 @@ def list_edges(block, n_nodes, k, split, within_first, within_second):
 
 
 @generic
-def update_block(engine, sums, prior, state, block, k, n_edges, first, last, tally, rng):
+def update_block(engine, sums, prior, state, block, k, n_edges, first, last, plan, tally, rng):
     """Update the listed edges of a block, and the biases of its nodes first to last, once each."""
 
 
 @update_block.register(ExactCubes)
 @update_block.register(ParticleCubes)
-def update_cube(engine, sums, prior, state, block, k, n_edges, first, last, tally, rng):
+def update_cube(engine, sums, prior, state, block, k, n_edges, first, last, plan, tally, rng):
     """Update a block by the table of its states, all other nodes summed out."""
     open_block(engine, state, block.nodes[:k], block.mass)
     changed = update_edges(sums, prior, state, block, k, n_edges, tally, rng)
-    changed = swap_edges(sums, prior, state, block, k, n_edges, 2 * n_edges, rng) or changed
+    n_open = list_open(block.edges, n_edges, plan.open, block.open)
+    changed = flip_edges(sums, prior, state, block, k, n_open, rng) or changed
     update_biases(sums, prior, state, block, k, first, last, rng)
     if changed or last > first:
         leave_block(engine, state, block.nodes[:k], block.mass, rng)
 
 
 @update_block.register(PseudoRows)
-def update_rows(engine, sums, prior, state, block, k, n_edges, first, last, tally, rng):
+def update_rows(engine, sums, prior, state, block, k, n_edges, first, last, plan, tally, rng):
     """Update a block by the conditionals of its nodes in every row."""
     scale = scale_of(sums.n_rows, state.hyper[1], prior.bias_precision)
     rows.update_edges(engine, sums, prior, state, block, n_edges, scale, tally, rng)
-    rows.swap_edges(engine, sums, prior, state, block, n_edges, scale, rng)
+    n_open = list_open(block.edges, n_edges, plan.open, block.open)
+    rows.swap_edges(engine, sums, prior, state, block, n_open, scale, rng)
     rows.update_biases(engine, sums, prior, state, block, first, last, rng)
 
 
@@ -92,24 +97,25 @@ def planned_sweep(engine, sums, prior, state, block, plan, tally, rng):
     """Update the blocks of the plan, and blocks of nodes drawn at random.
 
     Which blocks come does not depend on the state, so each update by itself leaves the posterior
-    as it is. Edges that are most likely absent are met in random blocks only.
+    as it is. Edges that are most likely absent are met in random blocks only. Every node comes
+    first in a block of its own, where its bias is updated.
     """
     n_nodes, k = state.bias.size, block.nodes.size
     count_learnt(prior.inclusion, state.present, block.counts)
     for m in range(plan.blocks.shape[0]):
         block.nodes[:] = plan.blocks[m]
         n_edges = list_edges(block, n_nodes, k, k, True, True)
-        update_block(engine, sums, prior, state, block, k, n_edges, 0, k, tally, rng)
+        update_block(engine, sums, prior, state, block, k, n_edges, 0, 1, plan, tally, rng)
     for _ in range(plan.n_random):
         shuffle(block.order, k, rng)
         block.nodes[:] = block.order[:k]
         n_edges = list_edges(block, n_nodes, k, k, True, True)
-        update_block(engine, sums, prior, state, block, k, n_edges, 0, 0, tally, rng)
+        update_block(engine, sums, prior, state, block, k, n_edges, 0, 0, plan, tally, rng)
 
 
 @inner
-def full_sweep(engine, sums, prior, state, block, tally, rng):
-    """Update every edge and every bias once, with swaps, in blocks of nodes.
+def full_sweep(engine, sums, prior, state, block, plan, tally, rng):
+    """Update every edge and every bias once, with flips of several, in blocks of nodes.
 
     The nodes are shuffled and dealt into groups of half a block; every two groups make a block, so
     that every pair of nodes meets. Edges within a group have their turn in one of its blocks.
@@ -120,7 +126,9 @@ def full_sweep(engine, sums, prior, state, block, tally, rng):
     if n_nodes <= most:
         block.nodes[:n_nodes] = order
         n_edges = list_edges(block, n_nodes, n_nodes, n_nodes, True, True)
-        update_block(engine, sums, prior, state, block, n_nodes, n_edges, 0, n_nodes, tally, rng)
+        update_block(
+            engine, sums, prior, state, block, n_nodes, n_edges, 0, n_nodes, plan, tally, rng
+        )
         return
     half = most // 2
     n_groups = (n_nodes + half - 1) // half
@@ -135,7 +143,7 @@ def full_sweep(engine, sums, prior, state, block, tally, rng):
             n_edges = list_edges(block, n_nodes, k, half, within_first, within_second)
             update_block(
                 engine, sums, prior, state, block, k, n_edges, 0 if within_first else half,
-                k if within_second else half, tally, rng,
+                k if within_second else half, plan, tally, rng,
             )  # fmt: skip
 
 
@@ -143,6 +151,6 @@ def full_sweep(engine, sums, prior, state, block, tally, rng):
 def collapsed_sweep(engine, sums, prior, state, block, plan, tally, rng):
     """One sweep: over all pairs, or as planned."""
     if plan.blocks.shape[0] == 0:
-        full_sweep(engine, sums, prior, state, block, tally, rng)
+        full_sweep(engine, sums, prior, state, block, plan, tally, rng)
     else:
         planned_sweep(engine, sums, prior, state, block, plan, tally, rng)

@@ -20,7 +20,14 @@ from slabfield.moves.pair import Block, Tally, new_block, new_tally
 from slabfield.moves.state import ChainState, Info, remove
 from slabfield.moves.sweep import Plan
 from slabfield.sampler.iteration import Record, collapsed, new_record, settle
-from slabfield.sampler.plan import FULL_NODES, FULL_NODES_ON_ROWS, make_plan, no_plan, screen
+from slabfield.sampler.plan import (
+    FULL_NODES,
+    FULL_NODES_ON_ROWS,
+    make_plan,
+    no_plan,
+    open_edges,
+    screen,
+)
 from slabfield.sampler.settings import Settings
 from slabfield.sampler.warmup import Problem, random_state
 
@@ -29,12 +36,14 @@ Array = NDArray[np.float64]
 N_LANES = 16
 PARTICLE_BLOCK = 6
 FEWEST_PARTICLES, MOST_PARTICLES = 512, 16_384
-FIRST_SWEEPS, MOST_SWEEPS = 2, 8
+FIRST_SWEEPS = 2
 SEEN_SWEEPS, SEEN_NODES, SEEN_PARTICLES = 48, 64, 256
 # Mean autocorrelation of nodes that counts as forgotten
 FORGOTTEN = 0.3
-# Noise variance of open log odds that warm-up aims to stay below
-NOISE_LIMIT = 0.25
+# Noise variance of open log odds that warm-up aims to stay below, and Gibbs sweeps at most: with
+# weights, in small fields where most edges hang together; and without
+WEIGHTED_NOISE, WEIGHTED_SWEEPS = 0.06, 2
+NOISE_LIMIT, MOST_SWEEPS = 0.5, 8
 # The parts of warm-up after which plan and particles are settled anew, as shares of it
 REVISIONS = (0.05, 0.15, 0.35, 0.65)
 
@@ -79,11 +88,12 @@ def start_collapsed(
     else:
         state = modest_state(problem, rng)
         n = whole_lanes(settings.n_particles or first_number(sums.n_rows))
-        engine = particle_cubes(model, n, settings.n_sweeps or FIRST_SWEEPS, k, rng)
+        weighted = d <= FULL_NODES
+        engine = particle_cubes(model, n, settings.n_sweeps or FIRST_SWEEPS, k, weighted, rng)
         from_data = rng.integers(0, len(problem.rows), n // 2)
         engine.states[:, : n // 2] = problem.rows[from_data].T
     block = new_block(sums.bias / sums.n_rows, k, 1 if exact or on_rows else N_LANES)
-    plan = no_plan(k)
+    plan = no_plan(k, model.n_interactions)
     if not exact and d > (FULL_NODES_ON_ROWS if on_rows else FULL_NODES):
         score = screen(sums, model.ends)
         plan = make_plan(score, np.zeros(score.size), model.ends, d, k)
@@ -175,9 +185,9 @@ def autocorrelation(engine: ParticleCubes, state: ChainState, rng: np.random.Gen
 
 def sweeps_to_forget(engine: ParticleCubes, state: ChainState, rng: np.random.Generator) -> int:
     """Gibbs sweeps after which nodes have mostly forgotten where they were, within bounds."""
-    remembered = autocorrelation(engine, state, rng)[: MOST_SWEEPS + 1]
-    forgotten = np.flatnonzero(remembered < FORGOTTEN)
-    return int(forgotten[0]) if forgotten.size else MOST_SWEEPS
+    most = WEIGHTED_SWEEPS if engine.weighted else MOST_SWEEPS
+    forgotten = np.flatnonzero(autocorrelation(engine, state, rng)[: most + 1] < FORGOTTEN)
+    return int(forgotten[0]) if forgotten.size else most
 
 
 def revise(chain: CollapsedChain) -> CollapsedChain:
@@ -187,9 +197,9 @@ def revise(chain: CollapsedChain) -> CollapsedChain:
     fresh = chain._replace(tally=new_tally(model.n_interactions))
     if isinstance(chain.engine, ParticleCubes):
         fresh = fresh._replace(engine=revised_particles(chain, chain.engine))
-    if chain.plan.blocks.shape[0] == 0:
-        return fresh
     chance = tally.chance / np.maximum(tally.visits, 1)
+    if chain.plan.blocks.shape[0] == 0:
+        return fresh._replace(plan=chain.plan._replace(open=open_edges(chance)))
     score = screen(problem.sums, model.ends)
     worth = np.where(tally.visits > 0, chance * (1 - chance), score / (1e3 + score))
     worth = np.maximum(worth, 1e-3 * chance)
@@ -201,11 +211,12 @@ def revised_particles(chain: CollapsedChain, engine: ParticleCubes) -> ParticleC
     """Settle how many particles there are, and how often they are swept."""
     settings, tally = chain.settings, chain.tally
     noise = tally.noise[0] / max(tally.noise[1], 1.0)
+    limit = WEIGHTED_NOISE if engine.weighted else NOISE_LIMIT
     n = engine.states.shape[1]
-    if settings.n_particles == 0 and noise > NOISE_LIMIT and n < MOST_PARTICLES:
-        factor = 2 if noise < 2 * NOISE_LIMIT else 4
+    if settings.n_particles == 0 and noise > limit and n < MOST_PARTICLES:
+        factor = 2 if noise < 2 * limit else 4
         engine = more_particles(engine, min(factor * n, MOST_PARTICLES), chain.rng)
-    elif settings.n_particles == 0 and noise < NOISE_LIMIT / 3 and n > FEWEST_PARTICLES:
+    elif settings.n_particles == 0 and noise < limit / 3 and n > FEWEST_PARTICLES:
         engine = more_particles(engine, n // 2, chain.rng)
     if settings.n_sweeps == 0:
         engine = engine._replace(n_sweeps=sweeps_to_forget(engine, chain.state, chain.rng))
@@ -218,10 +229,11 @@ def half_against_half(engine: ParticleCubes) -> float:
     One half started from rows of the data and the other from noise. The mean over nodes of the
     squared difference of their means over its variance: one where both halves have forgotten.
     """
-    states = engine.states
+    states, importance = engine.states, engine.importance
     half = states.shape[1] // 2
-    one, other = states[:, :half].mean(axis=1), states[:, half:].mean(axis=1)
-    mean = states.mean(axis=1)
+    one = np.average(states[:, :half], axis=1, weights=importance[:half])
+    other = np.average(states[:, half:], axis=1, weights=importance[half:])
+    mean = np.average(states, axis=1, weights=importance)
     variance = np.maximum(mean * (1 - mean), 1.0 / states.shape[1]) * 2 / half
     return float(np.mean((one - other) ** 2 / variance))
 

@@ -17,13 +17,21 @@ FULL_NODES_ON_ROWS = 64
 # Likely edges that a plan looks after, a node; the others are met in random blocks
 EDGES_PER_NODE = 4
 LIKELY = 0.02
-# Every pair is met once in this many sweeps, or more often
+# Random blocks, as a share of the others; every pair is met once in RAREST sweeps, or more often
+RANDOM_SHARE = 0.6
 RAREST = 40
+# Edges closer than this to certain are not flipped together with others
+DECIDED = 0.003
 
 
-def no_plan(k: int) -> Plan:
-    """Return the plan of going over all pairs."""
-    return Plan(np.zeros((0, k), np.int64), 0)
+def no_plan(k: int, n_edges: int) -> Plan:
+    """Return the plan of going over all pairs, all of them open."""
+    return Plan(np.zeros((0, k), np.int64), 0, np.ones(n_edges, np.bool_))
+
+
+def open_edges(chance: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Edges that are worth flipping together with others."""
+    return (chance >= DECIDED) & (chance <= 1 - DECIDED)
 
 
 def screen(sums: Sums, ends: tuple[NDArray[np.int64], NDArray[np.int64]]) -> NDArray[np.float64]:
@@ -60,8 +68,8 @@ def make_plan(
     rest = cover(first[left], second[left], n_nodes, k)
     blocks = np.concatenate([stars, rest])
     edges_per_block = k * (k - 1) // 2
-    n_random = max(len(blocks), worth.size // (edges_per_block * RAREST))
-    return Plan(blocks, n_random)
+    n_random = max(int(RANDOM_SHARE * len(blocks)), worth.size // (edges_per_block * RAREST))
+    return Plan(blocks, n_random, open_edges(chance))
 
 
 def star_blocks(
@@ -70,7 +78,7 @@ def star_blocks(
     """One block a node: itself and its k - 1 most promising neighbours; and the edges left out.
 
     Edges come most promising first. Those that share a node stand in for each other most often,
-    and can be swapped only within a block. A node with fewer neighbours takes theirs too.
+    and can be exchanged only within a block. A node with fewer neighbours takes theirs too.
     """
     near: list[list[int]] = [[] for _ in range(n_nodes)]
     left = np.zeros(first.size, np.bool_)
