@@ -212,7 +212,7 @@ def tasks(scale: float) -> list[Task]:
         for p0 in P0_ALL + P0_EXACT_ONLY:
             gold = replace(gold_standard(), n_draws=GOLD_DRAWS[p0], n_warmup=1_000, thin=1)
             # sparse structures change seldom: more iterations between the draws kept
-            thin = 20 if p0 in P0_EXACT_ONLY else 10
+            thin = 20 if p0 in P0_EXACT_ONLY else 5
             samplers = {"collapsed": gold, "Bayes Exact": replace(bayes_exact(N_ROWS), thin=thin)}
             if p0 in P0_ALL:
                 samplers["paper"] = paper()
@@ -261,7 +261,7 @@ checked against nothing but enumeration: two runs of 5,000 to 40,000 sweeps from
 starts, pooled. *Bayes Exact* is `preset="paper"` with `likelihood="exact"`, *paper* the same with
 `likelihood="particles"`: 10 million iterations a chain after a warm-up of 1 million, and the four
 chains that the estimator runs by default, pooled; *one chain* is what one of them by itself is off
-(rms over edges and chains). Bayes Exact runs two chains of 100,000 iterations, 200,000 where p0 is
+(rms over edges and chains). Bayes Exact runs two chains of 50,000 iterations, 200,000 where p0 is
 below 0.1. *particles* is the default sampler without an exact engine, *pseudo* the engine on half
 the pseudo-likelihood, both 2,000 sweeps a chain, where p0 is learnt.
 

@@ -105,9 +105,12 @@ def test_sub_cubes(n_nodes):
     rng = np.random.default_rng(n_nodes)
     weights = rng.random(1 << n_nodes)
     index = np.arange(weights.size)
+    block = np.zeros(table.BLOCK)
     for low in range(n_nodes):
         for high in range(low, n_nodes):
             inside = ((index >> low) & (index >> high) & 1).astype(bool)
+            total = table.sum_where(weights, low, high, block)
+            assert total == pytest.approx(weights[inside].sum())
             scaled = weights.copy()
             table.scale_where(scaled, low, high, 1.7)
             assert np.allclose(scaled, np.where(inside, 1.7 * weights, weights))

@@ -112,11 +112,11 @@ def uniform_p_value(values: NDArray[np.float64]) -> float:
 @pytest.mark.parametrize("name", [*SCHEMES, *FULL])
 def test_a_chain_does_not_depend_on_the_others_nor_on_how_they_are_spread(name: str) -> None:
     problem, settings = problem_of(), (SCHEMES | FULL)[name]
-    one_by_one = run_chains(problem, settings, 4, seed=7, n_jobs=1)
+    one_by_one = run_chains(problem, settings, 4, seed=7, n_jobs=1).results
     for others in (
-        run_chains(problem, settings, 4, seed=7, n_jobs=2),
-        run_chains(problem, settings, 2, seed=7, n_jobs=2),
-        run_chains(problem, settings, 3, seed=7),
+        run_chains(problem, settings, 4, seed=7, n_jobs=2).results,
+        run_chains(problem, settings, 2, seed=7, n_jobs=2).results,
+        run_chains(problem, settings, 3, seed=7).results,
     ):
         for one, other in zip(one_by_one, others, strict=False):
             assert_same(one, other)
@@ -127,7 +127,7 @@ def test_a_chain_does_not_depend_on_the_others_nor_on_how_they_are_spread(name: 
 def test_the_seed_and_the_number_of_the_chain_decide_the_draws(name: str) -> None:
     problem, settings = problem_of(), SCHEMES[name]
     seven, also_seven, eight = (
-        run_chains(problem, settings, 2, seed, n_jobs=1) for seed in (7, 7, 8)
+        run_chains(problem, settings, 2, seed, n_jobs=1).results for seed in (7, 7, 8)
     )
     assert_same(seven[0], also_seven[0])
     for other in (eight[0], seven[1]):
@@ -173,7 +173,7 @@ def test_forced_edges_are_in_every_draw_and_forbidden_ones_in_none(name: str) ->
     inclusion = [1, 0, NAN, 0.3, NAN, 0, 1, NAN, 0.9, NAN]
     problem = with_inclusion(problem_of(), inclusion)
     settings = replace(with_wide_jumps(name), n_draws=100)
-    for result in run_chains(problem, settings, 2, seed=1):
+    for result in run_chains(problem, settings, 2, seed=1).results:
         present, coupling = result.record.present, result.record.coupling
         assert present[:, [0, 6]].all()
         assert (coupling[:, [0, 6]] != 0).all()
@@ -377,11 +377,11 @@ def advanced(chain: Chain) -> NDArray[Any]:
 def test_brief_langevin_runs_and_depends_on_restarting() -> None:
     problem = problem_of()
     brief = replace(SCHEMES["paper"], restart=True)
-    results = run_chains(problem, brief, 2, seed=1)
+    results = run_chains(problem, brief, 2, seed=1).results
     for result in results:
         assert np.isfinite(result.record.coupling).all()
         assert result.info.added > 0
-    (persistent,) = run_chains(problem, SCHEMES["paper"], 1, seed=1)
+    (persistent,) = run_chains(problem, SCHEMES["paper"], 1, seed=1).results
     assert np.any(results[0].record.bias != persistent.record.bias)
 
 
@@ -389,7 +389,7 @@ def test_brief_langevin_runs_and_depends_on_restarting() -> None:
 
 
 def long_run(problem: Problem, settings: Settings, **own: Any) -> list[ChainResult]:
-    return run_chains(problem, replace(settings, **own), 4, seed=11)
+    return run_chains(problem, replace(settings, **own), 4, seed=11).results
 
 
 @pytest.fixture(scope="module")

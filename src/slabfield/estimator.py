@@ -6,7 +6,9 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, replace
 from hashlib import sha256
 from importlib.metadata import version
+from math import inf
 from platform import python_version
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -17,8 +19,9 @@ from slabfield import checks
 from slabfield.draws import Draws
 from slabfield.models.binary import BinaryPairwise
 from slabfield.posterior import Posterior
+from slabfield.posterior.convergence import unsettled
 from slabfield.priors import Prior
-from slabfield.sampler.parallel import run_chains
+from slabfield.sampler.parallel import Limits, Outcome, Unfit, refuse_unfit, run_chains
 from slabfield.sampler.progress import chain_progress
 from slabfield.sampler.run import ChainResult
 from slabfield.sampler.settings import (
@@ -36,6 +39,8 @@ from slabfield.sampler.warmup import Problem
 
 LIKELIHOODS = ("auto", "exact", "particles", "pseudo")
 PRESETS = ("default", "paper")
+# Draws of each chain with n_draws="auto", before they are doubled
+FIRST_DRAWS = 500
 
 
 class SpikeSlabMRF(BaseEstimator):  # type: ignore[misc]
@@ -51,14 +56,21 @@ class SpikeSlabMRF(BaseEstimator):  # type: ignore[misc]
         Where likelihoods come from. "exact" sums over all states and takes up to 20 nodes;
         "particles" averages over Gibbs samples, at any size; "pseudo" is half the
         pseudo-likelihood of the rows, fast and without noise but not quite the likelihood; "auto"
-        is exact up to 16 nodes and particles above.
+        is exact up to 16 nodes, and above them particles, or pseudo where warm-up shows that the
+        particles do not mix (``posterior_.warnings`` says so).
     preset : {"default", "paper"}
         "paper" is Algorithm 1 of the paper with its settings, or with ``likelihood="exact"`` its
         exact version. "default" is collapsed sweeps over blocks of nodes, which need no tuning.
     n_chains : int
         Independent chains; at least two are needed to judge convergence.
     n_warmup, n_draws : int, optional
-        Draws thrown away and kept in each chain; None takes what the preset says.
+        Draws thrown away and kept in each chain; None takes what the preset says. With
+        ``n_draws="auto"`` chains go on, from 500 draws to twice as many and so on, until they have
+        converged, up to ``max_draws`` each.
+    max_draws : int
+        Draws kept in each chain at most, with ``n_draws="auto"``.
+    time_budget : float, optional
+        Seconds after which chains stop, whatever there is by then; warm-up is always finished.
     inclusion_prior : pair, number or (D, D) array
         (a, b): p0 ~ Beta(a, b) is learnt. A number fixes p0. A matrix gives each edge its own
         probability: 0 forbids it, 1 forces it, NaN leaves it to p0 ~ Beta(5, 5).
@@ -110,7 +122,7 @@ add_probability, delete_probability, pseudo_weight : optional
         preset: str = "default",
         n_chains: int = 4,
         n_warmup: int | None = None,
-        n_draws: int | None = None,
+        n_draws: int | str | None = None,
         inclusion_prior: Any = (5, 5),
         slab_prior: Any = (5, 5),
         bias_scale: float = 10.0,
@@ -130,6 +142,8 @@ add_probability, delete_probability, pseudo_weight : optional
         add_probability: float | None = None,
         delete_probability: float | None = None,
         pseudo_weight: float | None = None,
+        max_draws: int = 16_000,
+        time_budget: float | None = None,
     ) -> None:
         self.likelihood = likelihood
         self.preset = preset
@@ -155,6 +169,8 @@ add_probability, delete_probability, pseudo_weight : optional
         self.add_probability = add_probability
         self.delete_probability = delete_probability
         self.pseudo_weight = pseudo_weight
+        self.max_draws = max_draws
+        self.time_budget = time_budget
 
     def fit(self, X: Any, y: Any = None) -> SpikeSlabMRF:
         """Draw from the posterior given the rows of X; y is ignored.
@@ -170,30 +186,54 @@ add_probability, delete_probability, pseudo_weight : optional
         SpikeSlabMRF
             Itself, fitted.
         """
+        started = monotonic()
         self._check_parameters()
         table = checks.code_binary(X, self.binarize)
         settings = self._settings(*table.rows.shape)
         problem = self._problem(table)
         seed = _seed_of(self.random_state)
-        n_updates = settings.n_warmup + settings.n_draws
-        shown: AbstractContextManager[Any] = (
-            chain_progress(self.n_chains, n_updates) if self.progress else nullcontext()
-        )
-        with shown as reporter:
-            results = run_chains(problem, settings, self.n_chains, seed, self.n_jobs, reporter)
+        deadline = inf if self.time_budget is None else started + self.time_budget
+        fell_back = ""
+        try:
+            outcome = self._run(problem, settings, seed, deadline)
+        except Unfit as reason:
+            fell_back, settings = str(reason), self._with_own(pseudo())
+            outcome = self._run(problem, settings, seed, deadline)
         told = {
             "preset": self.preset, "likelihood": self.likelihood, **asdict(settings),
             "n_chains": self.n_chains, "seed": seed, "n_rows": len(table.rows),
             "bias_scale": float(self.bias_scale), **problem.prior.facts(),
             "data_fingerprint": sha256(table.rows).hexdigest(), "versions": _versions(),
+            "n_draws": len(outcome.results[0].record.bias), "stopped_by": outcome.stopped_by,
+            "fell_back": fell_back,
         }  # fmt: skip
-        self.posterior_ = _posterior(results, list(table.names), told)
+        self.posterior_ = _posterior(outcome.results, list(table.names), told)
         self.inclusion_probability_ = self.posterior_.inclusion_probability
         chosen = self.inclusion_probability_ >= self.edge_threshold
         self.coupling_ = np.where(chosen, np.nan_to_num(self.posterior_.coupling_mean), 0.0)
         self.bias_ = self.posterior_.bias_mean
         checks.keep_names(self, table)
         return self
+
+    def _run(self, problem: Problem, settings: Settings, seed: int, deadline: float) -> Outcome:
+        """Run all chains, as long as they are to run."""
+        names = [str(i) for i in range(problem.model.n_nodes)]
+
+        def enough(results: list[ChainResult]) -> bool:
+            return not unsettled(_posterior(results, names, {}))
+
+        auto = self.n_draws == "auto"
+        limits = Limits(self.max_draws, enough if auto else None, deadline)
+        examine = refuse_unfit if self.likelihood == "auto" and self.preset == "default" else None
+        shown: AbstractContextManager[Any] = (
+            chain_progress(self.n_chains, settings.n_warmup, settings.n_draws)
+            if self.progress
+            else nullcontext()
+        )
+        with shown as reporter:
+            return run_chains(
+                problem, settings, self.n_chains, seed, self.n_jobs, reporter, limits, examine
+            )
 
     def _check_parameters(self) -> None:
         checks.check_choice("likelihood", self.likelihood, LIKELIHOODS)
@@ -208,7 +248,14 @@ add_probability, delete_probability, pseudo_weight : optional
         checks.check_positive_int("n_chains", self.n_chains)
         if self.n_jobs != -1:
             checks.check_positive_int("n_jobs", self.n_jobs, allow_none=True)
-        for name in ("n_draws", "n_particles", "n_sweeps", "thin"):
+        if isinstance(self.n_draws, str):
+            checks.check_choice("n_draws", self.n_draws, ("auto",))
+        else:
+            checks.check_positive_int("n_draws", self.n_draws, allow_none=True)
+        checks.check_positive_int("max_draws", self.max_draws)
+        if self.time_budget is not None:
+            checks.check_number("time_budget", self.time_budget, low=0.0, include_low=False)
+        for name in ("n_particles", "n_sweeps", "thin"):
             checks.check_positive_int(name, getattr(self, name), allow_none=True)
         checks.check_positive_int("n_warmup", self.n_warmup, allow_none=True, low=0)
         checks.check_number("bias_scale", self.bias_scale, low=0.0, include_low=False)
@@ -235,14 +282,20 @@ add_probability, delete_probability, pseudo_weight : optional
             base = bayes_exact(n_rows) if self.preset == "paper" else gold_standard()
         else:
             base = paper() if self.preset == "paper" else default_particles()
-        names = asdict(base).keys() & self.get_params(deep=False).keys()
-        own = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        # 1 for 1.0 would be another type, and have everything compiled anew
-        settings = replace(base, **{k: type(getattr(base, k))(own[k]) for k in own})
+        settings = self._with_own(base)
         if settings.preconditioner == "full":
             size = n_nodes * (n_nodes + 1) // 2
             checks.check_full_size(size, FULL_MAX_PARAMETERS)
         return settings
+
+    def _with_own(self, base: Settings) -> Settings:
+        """Return settings with what the user set in place of what they say."""
+        names = asdict(base).keys() & self.get_params(deep=False).keys()
+        own = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        if self.n_draws == "auto":
+            own["n_draws"] = min(FIRST_DRAWS, self.max_draws)
+        # 1 for 1.0 would be another type, and have everything compiled anew
+        return replace(base, **{k: type(getattr(base, k))(own[k]) for k in own})
 
     def _problem(self, table: checks.CodedTable) -> Problem:
         n_nodes = table.rows.shape[1]

@@ -133,10 +133,46 @@ BLOCK = 1 << BLOCK_BITS
 
 
 @fast
+def fold_blocks(weights, start, stop, block):
+    """Add all blocks of weights[start:stop] onto one block."""
+    for begin in range(start, stop, BLOCK):
+        for t in range(BLOCK):
+            block[t] += weights[begin + t]
+
+
+@fast
 def scale_run(weights, start, count, step, factor):
     """Multiply ``count`` weights from ``start``, ``step`` apart."""
     for s in range(count):
         weights[start + s * step] *= factor
+
+
+@inner
+def sum_where(weights, low, high, block):
+    """Sum of the weights of the states in which nodes low <= high are both 1."""
+    size = weights.size
+    a, b = 1 << low, 1 << high
+    total = 0.0
+    if low >= BLOCK_BITS:
+        for outer in range(b, size, 2 * b):
+            if low == high:
+                total += total_of(weights[outer : outer + b])
+            else:
+                for start in range(outer + a, outer + b, 2 * a):
+                    total += total_of(weights[start : start + a])
+        return total
+    block[:] = 0.0
+    need = a
+    if high < BLOCK_BITS:
+        need |= b
+        fold_blocks(weights, 0, size, block)
+    else:
+        for outer in range(b, size, 2 * b):
+            fold_blocks(weights, outer, outer + b, block)
+    for t in range(BLOCK):
+        if t & need == need:
+            total += block[t]
+    return total
 
 
 @inner

@@ -21,6 +21,7 @@ from slabfield.kernels.table import (
     BLOCK,
     fill_table,
     scale_where,
+    sum_where,
     superset_sums,
     total_of,
 )
@@ -30,15 +31,20 @@ from slabfield.models.loglinear import Cliques, LogLinear
 
 Array = NDArray[np.float64]
 
+# From this many edges on, one transform of the table is cheaper than sums for each
+MANY = 6
+
 
 class BinaryTable(NamedTuple):
     """Weights of all 2^D states of a binary pairwise field.
 
     ``centre`` holds a mean of every node: when a jump moves the coupling of i and j by d, the bias
     of i moves by -d centre_j and that of j by -d centre_i (equation 17), so that the means of the
-    nodes stay near where they were. ``total`` holds the sum of the weights, the log of the scale
-    that was divided out, and whether ``sums``, the sums over all sets of nodes that are 1, are
-    those of the weights now. A table smaller than a block of the kernels is filled up with zeros.
+    nodes stay near where they were. ``sums`` has room for the sums over all sets of nodes that are
+    1, and ``total`` holds: the sum of the weights; the log of the scale that was divided out; how
+    many edges were looked at since the table last changed (after ``MANY`` of them, ``sums`` are
+    those of the weights now); the edge last looked at, or -1, and the probabilities of its ends. A
+    table smaller than a block of the kernels is filled up with zeros.
     """
 
     first: Any
@@ -47,6 +53,7 @@ class BinaryTable(NamedTuple):
     weights: Any
     sums: Any
     matrix: Any
+    block: Any
     total: Any
 
 
@@ -70,7 +77,14 @@ def exact_engine(model: BinaryPairwise | LogLinear, centre: Array) -> BinaryTabl
         matrix = np.zeros((model.n_nodes, model.n_nodes))
         room = max(size, BLOCK)
         return BinaryTable(
-            first, second, centre, np.zeros(room), np.zeros(room), matrix, np.zeros(3)
+            first,
+            second,
+            centre,
+            np.zeros(room),
+            np.zeros(room),
+            matrix,
+            np.zeros(BLOCK),
+            np.zeros(7),
         )
     return StateTable(model.cliques, all_states(model.n_states), np.ones(size), np.zeros(2))
 
@@ -85,17 +99,24 @@ def advance(engine, state, rng):
     weights = engine.weights[: 1 << state.bias.size]
     engine.total[1] = fill_table(weights, engine.sums, state.bias, engine.matrix)
     engine.total[0] = total_of(weights)
+    look_again(engine)
+
+
+@inner
+def look_again(engine):
+    """Forget what was looked at: the table has changed."""
     engine.total[2] = 0.0
+    engine.total[3] = -1.0
 
 
 @inner
 def transform(engine):
     """Bring the sums over all sets of nodes that are 1 up to date."""
-    if engine.total[2] == 0.0:
+    if engine.total[2] <= MANY:
         engine.sums[:] = engine.weights
         superset_sums(engine.sums)
         engine.total[0] = engine.sums[0]
-        engine.total[2] = 1.0
+        engine.total[2] = MANY + 1.0
 
 
 @interface.gradient_means.register(BinaryTable)
@@ -114,11 +135,23 @@ def gradient_means(engine, state, bias_mean, coupling_mean):
 @inner
 def pair_chances(engine, edge):
     """Probabilities that both ends of an edge are 1, only the first, and only the second."""
-    transform(engine)
-    sums = engine.sums
-    i, j = 1 << engine.first[edge], 1 << engine.second[edge]
-    both = min(sums[i | j] / sums[0], 1.0)
-    return both, max(sums[i] / sums[0] - both, 0.0), max(sums[j] / sums[0] - both, 0.0)
+    total = engine.total
+    if total[3] != edge:
+        i, j = engine.first[edge], engine.second[edge]
+        if total[2] >= MANY:
+            transform(engine)
+            first, second = engine.sums[1 << i], engine.sums[1 << j]
+            both = engine.sums[(1 << i) | (1 << j)]
+        else:
+            first = sum_where(engine.weights, i, i, engine.block)
+            second = sum_where(engine.weights, j, j, engine.block)
+            both = sum_where(engine.weights, i, j, engine.block)
+            total[2] += 1.0
+        total[3] = edge
+        total[4] = min(both / total[0], 1.0)
+        total[5] = max((first - both) / total[0], 0.0)
+        total[6] = max((second - both) / total[0], 0.0)
+    return total[4], total[5], total[6]
 
 
 @interface.moments_without.register(BinaryTable)
@@ -141,15 +174,21 @@ def moments_without(engine, state, alpha, mean, covariance):
     covariance[0, 0] = max(square - centred * centred, 0.0)
 
 
+@inner
+def growth_of(engine, alpha, change, to_first, to_second):
+    """By what share the sum of the weights grows."""
+    both, only_first, only_second = pair_chances(engine, alpha)
+    growth = both * math.expm1(change + to_first + to_second)
+    return growth + only_first * math.expm1(to_first) + only_second * math.expm1(to_second)
+
+
 @interface.log_ratio.register(BinaryTable)
 def log_ratio(engine, sums, prior, state, alpha, target):
     """Exact, equation 11 for the centred feature."""
     i, j = engine.first[alpha], engine.second[alpha]
     change = target[0] - state.coupling[alpha]
     to_first, to_second = -change * engine.centre[j], -change * engine.centre[i]
-    both, only_first, only_second = pair_chances(engine, alpha)
-    growth = both * math.expm1(change + to_first + to_second)
-    growth += only_first * math.expm1(to_first) + only_second * math.expm1(to_second)
+    growth = growth_of(engine, alpha, change, to_first, to_second)
     gain = sums.coupling[alpha] * change + sums.bias[i] * to_first + sums.bias[j] * to_second
     squares = to_first * (2 * state.bias[i] + to_first)
     squares += to_second * (2 * state.bias[j] + to_second)
@@ -162,18 +201,18 @@ def set_group(engine, state, alpha, target):
     i, j = engine.first[alpha], engine.second[alpha]
     change = target[0] - state.coupling[alpha]
     to_first, to_second = -change * engine.centre[j], -change * engine.centre[i]
+    engine.total[0] *= 1.0 + growth_of(engine, alpha, change, to_first, to_second)
     scale_where(engine.weights, i, i, math.exp(to_first))
     scale_where(engine.weights, j, j, math.exp(to_second))
     scale_where(engine.weights, i, j, math.exp(change))
     state.bias[i] += to_first
     state.bias[j] += to_second
-    engine.total[2] = 0.0
+    look_again(engine)
 
 
 @interface.log_partition.register(BinaryTable)
 def log_partition(engine):
     """Log of the sum of the weights, at their scale."""
-    transform(engine)
     return math.log(engine.total[0]) + engine.total[1]
 
 

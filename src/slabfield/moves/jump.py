@@ -283,7 +283,7 @@ def jump_in_turn(engine, sums, prior, group_start, settings, state, work, rng):
 
 @inner
 def exchange(engine, sums, prior, group_start, settings, state, work, n_tries, rng):
-    """Draw two interactions; if just one is present, propose the other in its place.
+    """Draw one interaction that is present and one that is not; propose to exchange them.
 
     A death and a birth, judged as one: where one interaction stands for another, each by itself
     would cross a state with neither or with both. Either proposal depends only on the field without
@@ -292,11 +292,12 @@ def exchange(engine, sums, prior, group_start, settings, state, work, n_tries, r
     n_all, accepted = state.present.size, 0
     precision = state.hyper[1] ** -2
     for _ in range(n_tries):
-        old, new = int(rng.random() * n_all), int(rng.random() * n_all)
-        if state.present[old] == state.present[new]:
-            continue
-        if state.present[new]:
-            old, new = new, old
+        n_present = state.n_members[0]
+        if n_present == 0 or n_present == n_all:
+            break
+        old, new = state.members[int(rng.random() * n_present)], int(rng.random() * n_all)
+        while state.present[new]:
+            new = int(rng.random() * n_all)
         start, stop = group_start[old], group_start[old + 1]
         if prior.inclusion[old] == 1.0 or prior.inclusion[new] == 0.0:
             continue

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from slabfield.sampler.settings import HALVES_LIMIT, NOISE_LIMIT
+
 if TYPE_CHECKING:
     from slabfield.posterior.posterior import Posterior
 
@@ -18,8 +20,6 @@ RHAT_LIMIT, ESS_LIMIT = 1.05, 100.0
 OPEN_RANGE = (0.05, 0.95)
 LOOKED_AT = 0.01
 CHAINS_NEEDED = 4
-# Noise of open log odds, and difference of the halves of the particles, that are too much
-NOISE_LIMIT, HALVES_LIMIT = 1.0, 4.0
 MIN_DRAWS = 4
 RUN_LONGER = "Run longer (n_draws, n_warmup)"
 
@@ -59,16 +59,22 @@ def rhat_and_ess(values: NDArray[Any]) -> tuple[Array, Array]:
 
 def find_problems(posterior: Posterior) -> list[str]:
     """When not to trust a result, in plain words; empty where nothing is wrong."""
+    chains = posterior.draws.n_chains
     problems = []
-    chains, draws = posterior.draws.p0.shape
     if chains < CHAINS_NEEDED:
         problems.append(
             "Convergence is judged from four chains or more; there "
             f"{'is' if chains == 1 else 'are'} {chains}. Run more (n_chains)."
         )
+    return problems + _sick_particles(posterior.info) + unsettled(posterior)
+
+
+def unsettled(posterior: Posterior) -> list[str]:
+    """What more draws would mend, in plain words; empty where there are enough."""
+    problems = []
+    draws = posterior.draws.n_draws
     if draws < MIN_DRAWS:
-        problems.append(f"{draws} draws a chain are too few to judge convergence. {RUN_LONGER}.")
-        return problems
+        return [f"{draws} draws a chain are too few to judge convergence. {RUN_LONGER}."]
     for name, (rhats, esses) in posterior._of_the_whole.items():
         rhat, ess = rhats[0], esses[0]
         if rhat > WHOLE_RHAT or ess < WHOLE_ESS:
@@ -77,14 +83,13 @@ def find_problems(posterior: Posterior) -> list[str]:
                 f"{name} has not settled: {agree}{ess:.0f} effective draws (should be "
                 f"{WHOLE_ESS:.0f} or more). {RUN_LONGER}."
             )
-    problems += _sick_particles(posterior.info)
     names = posterior.feature_names
-    unsettled = _unsettled_biases(posterior)
-    if unsettled.size:
-        shown = ", ".join(names[i] for i in unsettled[:3])
+    moving = _unsettled_biases(posterior)
+    if moving.size:
+        shown = ", ".join(names[i] for i in moving[:3])
         problems.append(
-            f"The bias{'' if unsettled.size == 1 else 'es'} of {unsettled.size} "
-            f"node{' has' if unsettled.size == 1 else 's have'} too few effective draws or chains "
+            f"The bias{'' if moving.size == 1 else 'es'} of {moving.size} "
+            f"node{' has' if moving.size == 1 else 's have'} too few effective draws or chains "
             f"that disagree (worst: {shown}). Their couplings are rough too. {RUN_LONGER}."
         )
     rough = _rough_edges(posterior)
@@ -122,8 +127,15 @@ def _rough_edges(posterior: Posterior) -> NDArray[np.intp]:
 
 
 def _sick_particles(info: list[dict[str, Any]]) -> list[str]:
-    """Say where the particles were too few or did not mix."""
+    """Say where the particles were too few, did not mix, or led into the dense trap."""
     problems = []
+    trapped = sum(bool(chain.get("trapped", False)) for chain in info)
+    if trapped:
+        problems.append(
+            f"{trapped} of {len(info)} chains ended with most edges present and all of them weak, "
+            "where stale particles can lead and hold a chain (the dense trap). Do not trust this "
+            "result; use likelihood='pseudo', or more particles (n_particles, n_sweeps)."
+        )
     noise = max((chain.get("noise", 0.0) for chain in info), default=0.0)
     halves = np.median([chain.get("half_against_half", 1.0) for chain in info]) if info else 1.0
     if noise > NOISE_LIMIT:

@@ -110,7 +110,26 @@ class Posterior(Couplings, Structure, Networks):
 
     @cached_property
     def warnings(self) -> list[str]:
-        """When not to trust this result, in plain words; empty where nothing is wrong."""
+        """What to know before trusting this result, in plain words; empty where all is well."""
+        return [*self.notes, *self._problems]
+
+    @property
+    def notes(self) -> list[str]:
+        """What was done otherwise than asked: another engine, or an early end."""
+        found = []
+        if self.settings.get("fell_back"):
+            found.append(
+                f"{self.settings['fell_back']} The answer is that of half the pseudo-likelihood "
+                "instead (likelihood='pseudo')."
+            )
+        if self.settings.get("stopped_by") == "time":
+            found.append(
+                f"The time budget ended the run after {self.draws.n_draws} draws of each chain."
+            )
+        return found
+
+    @cached_property
+    def _problems(self) -> list[str]:
         return find_problems(self)
 
     @property
@@ -123,7 +142,7 @@ class Posterior(Couplings, Structure, Networks):
         with probability in [0.05, 0.95]; chains in which an edge never changes agree on it; and
         the particles, if there are any, are healthy.
         """
-        return not self.warnings
+        return not self._problems
 
     def to_dataframe(self) -> pd.DataFrame:
         """One row an edge, the most probable first.

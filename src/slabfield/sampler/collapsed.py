@@ -17,7 +17,7 @@ from slabfield.likelihood.cubes import (
 )
 from slabfield.likelihood.pseudo import PseudoRows, pseudo_rows
 from slabfield.moves.pair import Block, Tally, new_block, new_tally
-from slabfield.moves.state import ChainState, Info, remove
+from slabfield.moves.state import ChainState, Info
 from slabfield.moves.sweep import Plan
 from slabfield.sampler.iteration import Record, collapsed, new_record, settle
 from slabfield.sampler.plan import (
@@ -29,7 +29,8 @@ from slabfield.sampler.plan import (
     screen,
 )
 from slabfield.sampler.settings import Settings
-from slabfield.sampler.warmup import Problem, random_state
+from slabfield.sampler.starts import copy_of, modest_state, remove_free, small_field_state
+from slabfield.sampler.warmup import Problem
 
 Array = NDArray[np.float64]
 
@@ -43,13 +44,23 @@ FORGOTTEN = 0.3
 # Noise variance of open log odds that warm-up aims to stay below, and Gibbs sweeps at most: with
 # weights, in small fields where most edges hang together; and without
 WEIGHTED_NOISE, WEIGHTED_SWEEPS = 0.06, 2
-NOISE_LIMIT, MOST_SWEEPS = 0.5, 8
+PLAIN_NOISE, PLAIN_SWEEPS = 0.5, 8
+# Sweeps of the pseudo-likelihood's sampler before plans, and again before starts, are made of it
+ROUGH_SWEEPS = 20
+# A chain with this share of all edges, and this many times as many as the pseudo-likelihood has, is
+# in the dense trap
+TRAP_SHARE, TRAP_RATIO = 0.25, 3.0
 # The parts of warm-up after which plan and particles are settled anew, as shares of it
 REVISIONS = (0.05, 0.15, 0.35, 0.65)
 
 
 class CollapsedChain(NamedTuple):
-    """Everything that a chain's next sweep needs."""
+    """Everything that a chain's next sweep needs.
+
+    ``rough`` is the state that the pseudo-likelihood's sampler ended in, where it was asked first,
+    ``n_restarts`` how often the chain began anew from it, and ``noise`` that of open log odds in
+    the last part of warm-up.
+    """
 
     problem: Problem
     settings: Settings
@@ -59,6 +70,9 @@ class CollapsedChain(NamedTuple):
     plan: Plan
     tally: Tally
     rng: np.random.Generator
+    rough: ChainState | None = None
+    n_restarts: int = 0
+    noise: float = 0.0
 
     def iterate(self, record: Record, first: int, n_draws: int, thin: int) -> Info:
         """Run compiled sweeps; keep ``n_draws`` states, ``thin`` sweeps apart."""
@@ -71,36 +85,99 @@ class CollapsedChain(NamedTuple):
 
 
 def start_collapsed(
-    problem: Problem, settings: Settings, rng: np.random.Generator
+    problem: Problem, settings: Settings, rng: np.random.Generator, kind: str = "random"
 ) -> CollapsedChain:
-    """Return a chain at a random start."""
-    model, sums = problem.model, problem.sums
-    d = model.n_nodes
-    engine: Any
-    exact, on_rows = settings.engine == "exact", settings.engine == "pseudo"
-    k = block_size(d) if exact else min(PARTICLE_BLOCK, d)
-    if exact:
-        state = random_state(problem, rng)
-        engine = exact_cubes(model)
-    elif on_rows:
-        state = empty_state(problem, rng)
-        engine = pseudo_rows(model, problem.rows, settings.pseudo_weight)
+    """Return a chain at a start of the given kind (see :mod:`slabfield.sampler.starts`)."""
+    if settings.engine == "exact":
+        chain = start_exact(problem, settings, rng, kind)
+    elif settings.engine == "pseudo":
+        chain = start_pseudo(problem, settings, rng, kind)
     else:
-        state = modest_state(problem, rng)
-        n = whole_lanes(settings.n_particles or first_number(sums.n_rows))
-        weighted = d <= FULL_NODES
-        engine = particle_cubes(model, n, settings.n_sweeps or FIRST_SWEEPS, k, weighted, rng)
-        from_data = rng.integers(0, len(problem.rows), n // 2)
-        engine.states[:, : n // 2] = problem.rows[from_data].T
-    block = new_block(sums.bias / sums.n_rows, k, 1 if exact or on_rows else N_LANES)
-    plan = no_plan(k, model.n_interactions)
-    if not exact and d > (FULL_NODES_ON_ROWS if on_rows else FULL_NODES):
-        score = screen(sums, model.ends)
-        plan = make_plan(score, np.zeros(score.size), model.ends, d, k)
-    settle(engine, state, rng)
+        chain = start_particles(problem, settings, rng, kind)
+    settle(chain.engine, chain.state, rng)
+    return chain
+
+
+def start_exact(
+    problem: Problem, settings: Settings, rng: np.random.Generator, kind: str
+) -> CollapsedChain:
+    """Return a chain that sums over all states of a small field."""
+    model = problem.model
+    state, k = small_field_state(problem, kind, rng), block_size(model.n_nodes)
+    block = new_block(problem.sums.bias / problem.sums.n_rows, k, 1)
+    n_edges = model.n_interactions
     return CollapsedChain(
-        problem, settings, engine, state, block, plan, new_tally(model.n_interactions), rng
+        problem, settings, exact_cubes(model), state, block, no_plan(k, n_edges),
+        new_tally(n_edges), rng,
+    )  # fmt: skip
+
+
+def start_pseudo(
+    problem: Problem, settings: Settings, rng: np.random.Generator, kind: str
+) -> CollapsedChain:
+    """Return a chain on the weighted pseudo-likelihood."""
+    model = problem.model
+    d, n_edges = model.n_nodes, model.n_interactions
+    k = min(PARTICLE_BLOCK, d)
+    block = new_block(problem.sums.bias / problem.sums.n_rows, k, 1)
+    return CollapsedChain(
+        problem, settings, pseudo_rows(model, problem.rows, settings.pseudo_weight),
+        modest_state(problem, "empty" if kind == "pseudo" else kind, rng), block,
+        first_plan(problem, k, FULL_NODES_ON_ROWS), new_tally(n_edges), rng,
+    )  # fmt: skip
+
+
+def start_particles(
+    problem: Problem, settings: Settings, rng: np.random.Generator, kind: str
+) -> CollapsedChain:
+    """Return a chain on particles, half of them from rows of the data and half from noise.
+
+    Where not all pairs are looked at in every sweep, the pseudo-likelihood says first which are
+    promising.
+    """
+    model, sums = problem.model, problem.sums
+    d, n_edges = model.n_nodes, model.n_interactions
+    k = min(PARTICLE_BLOCK, d)
+    plan, rough = first_plan(problem, k, FULL_NODES), None
+    state = modest_state(problem, kind, rng)
+    if d > FULL_NODES:
+        guess = rough_answer(problem, rng)
+        rough, plan = guess.state, planned(problem, guess.tally, k)
+        if kind in ("pseudo", "half"):
+            state = copy_of(rough)
+            remove_free(state, problem, 0.5 if kind == "half" else 0.0, rng)
+    n = whole_lanes(settings.n_particles or first_number(sums.n_rows))
+    engine = particle_cubes(model, n, settings.n_sweeps or FIRST_SWEEPS, k, d <= FULL_NODES, rng)
+    scatter(engine, problem, rng)
+    block = new_block(sums.bias / sums.n_rows, k, N_LANES)
+    return CollapsedChain(
+        problem, settings, engine, state, block, plan, new_tally(n_edges), rng, rough
     )
+
+
+def rough_answer(problem: Problem, rng: np.random.Generator) -> CollapsedChain:
+    """Run the pseudo-likelihood's sampler for a short while; its tally is of the second half."""
+    settings = Settings(engine="pseudo", scheme="collapsed", thin=1)
+    chain = start_collapsed(problem, settings, rng, "empty")
+    empty = new_record(0, *sizes_of(problem))
+    chain.iterate(empty, 0, 0, ROUGH_SWEEPS)
+    chain = revise(chain)
+    chain.iterate(empty, 0, 0, ROUGH_SWEEPS)
+    return chain
+
+
+def scatter(engine: ParticleCubes, problem: Problem, rng: np.random.Generator) -> None:
+    """Put half of the particles at rows of the data, and the others at random."""
+    d, n = engine.states.shape
+    engine.states[:, : n // 2] = problem.rows[rng.integers(0, len(problem.rows), n // 2)].T
+    engine.states[:, n // 2 :] = rng.integers(0, 2, (d, n - n // 2))
+    engine.importance[:] = 1.0
+
+
+def sizes_of(problem: Problem) -> tuple[int, int, int]:
+    """Biases, parameters of interactions, and interactions."""
+    starts = problem.model.group_start
+    return problem.model.n_biases, int(starts[-1]), starts.size - 1
 
 
 def first_number(n_rows: float) -> int:
@@ -114,42 +191,13 @@ def whole_lanes(n_particles: int) -> int:
     return -(-n_particles // N_LANES) * N_LANES
 
 
-def empty_state(problem: Problem, rng: np.random.Generator) -> ChainState:
-    """Draw a start without edges but those forced, and biases from the data with noise."""
-    state = modest_state(problem, rng)
-    for alpha in state.members[: state.n_members[0]].copy():
-        if problem.prior.inclusion[alpha] != 1.0:
-            forget(state, int(alpha))
-    return state
-
-
-def modest_state(problem: Problem, rng: np.random.Generator) -> ChainState:
-    """Draw a start that particles can follow: few edges, biases from the data, all with noise."""
-    state = random_state(problem, rng)
-    sums = problem.sums
-    mean = (sums.bias + 0.5) / (sums.n_rows + 1.0)
-    state.bias[:] = np.log(mean / (1 - mean)) + 0.3 * rng.standard_normal(mean.size)
-    prior = problem.prior
-    kept = prior.inclusion == 1.0
-    wanted = rng.uniform(0.0, 1.0) * mean.size
-    for alpha in state.members[: state.n_members[0]].copy():
-        if not kept[alpha] and rng.random() * prior.inclusion.size * state.hyper[0] > wanted:
-            forget(state, int(alpha))
-    state.coupling[:] *= 0.5
-    return state
-
-
-def forget(state: ChainState, alpha: int) -> None:
-    """Take an edge out of a state."""
-    remove(state, alpha)
-    state.coupling[alpha] = 0.0
-
-
 def warm_up_collapsed(chain: CollapsedChain, report: Any) -> CollapsedChain:
-    """Run the warm-up; settle the plan and the number of particles on the way, then freeze."""
+    """Run the warm-up; settle the plan and the number of particles on the way, then freeze.
+
+    A chain that has fallen into the dense trap begins anew.
+    """
     problem, settings = chain.problem, chain.settings
-    model = problem.model
-    empty = new_record(0, model.n_biases, model.n_interactions, model.n_interactions)
+    empty = new_record(0, *sizes_of(problem))
     total = settings.n_warmup
     marks = sorted({int(total * share) for share in REVISIONS} | {total})
     done = 0
@@ -158,8 +206,42 @@ def warm_up_collapsed(chain: CollapsedChain, report: Any) -> CollapsedChain:
             chain.iterate(empty, 0, 0, (mark - done) * settings.thin)
             report(mark - done)
             done = mark
-            chain = revise(chain)
+            chain = begun_anew(chain) if trapped(chain) else revise(chain)
     return chain
+
+
+def trapped(chain: CollapsedChain) -> bool:
+    """Whether a chain is in the dense trap.
+
+    When particles lag behind, many pairs explain the same residual; the chain goes to a graph with
+    most edges, all weak, and stays there. The pseudo-likelihood has no such noise: far more edges
+    than it has, and a large share of all, are a sign of the trap.
+    """
+    if chain.rough is None:
+        return False
+    n_edges, n_rough = int(chain.state.n_members[0]), int(chain.rough.n_members[0])
+    return n_edges > max(TRAP_SHARE * chain.state.present.size, TRAP_RATIO * n_rough)
+
+
+def begun_anew(chain: CollapsedChain) -> CollapsedChain:
+    """Return the chain at the pseudo-likelihood's answer, with more particles, swept more often."""
+    assert chain.rough is not None
+    assert isinstance(chain.engine, ParticleCubes)
+    n, sweeps = chain.engine.states.shape[1], chain.engine.n_sweeps
+    if chain.settings.n_particles == 0:
+        n = min(2 * n, MOST_PARTICLES)
+    if chain.settings.n_sweeps == 0:
+        sweeps = PLAIN_SWEEPS
+    engine = more_particles(chain.engine, n, chain.rng)._replace(n_sweeps=sweeps)
+    scatter(engine, chain.problem, chain.rng)
+    fresh = chain._replace(
+        engine=engine,
+        state=copy_of(chain.rough),
+        tally=new_tally(chain.state.present.size),
+        n_restarts=chain.n_restarts + 1,
+    )
+    settle(engine, fresh.state, chain.rng)
+    return fresh
 
 
 def autocorrelation(engine: ParticleCubes, state: ChainState, rng: np.random.Generator) -> Array:
@@ -185,7 +267,7 @@ def autocorrelation(engine: ParticleCubes, state: ChainState, rng: np.random.Gen
 
 def sweeps_to_forget(engine: ParticleCubes, state: ChainState, rng: np.random.Generator) -> int:
     """Gibbs sweeps after which nodes have mostly forgotten where they were, within bounds."""
-    most = WEIGHTED_SWEEPS if engine.weighted else MOST_SWEEPS
+    most = WEIGHTED_SWEEPS if engine.weighted else PLAIN_SWEEPS
     forgotten = np.flatnonzero(autocorrelation(engine, state, rng)[: most + 1] < FORGOTTEN)
     return int(forgotten[0]) if forgotten.size else most
 
@@ -194,24 +276,39 @@ def revise(chain: CollapsedChain) -> CollapsedChain:
     """Settle plan and particles by what was seen since the last time; forget what was seen."""
     problem, tally = chain.problem, chain.tally
     model = problem.model
-    fresh = chain._replace(tally=new_tally(model.n_interactions))
+    noise = float(tally.noise[0] / max(tally.noise[1], 1.0))
+    fresh = chain._replace(tally=new_tally(model.n_interactions), noise=noise)
     if isinstance(chain.engine, ParticleCubes):
-        fresh = fresh._replace(engine=revised_particles(chain, chain.engine))
+        fresh = fresh._replace(engine=revised_particles(chain, chain.engine, noise))
+    if chain.plan.blocks.shape[0] > 0:
+        return fresh._replace(plan=planned(problem, tally, chain.plan.blocks.shape[1]))
     chance = tally.chance / np.maximum(tally.visits, 1)
-    if chain.plan.blocks.shape[0] == 0:
-        return fresh._replace(plan=chain.plan._replace(open=open_edges(chance)))
+    return fresh._replace(plan=chain.plan._replace(open=open_edges(chance)))
+
+
+def first_plan(problem: Problem, k: int, n_full: int) -> Plan:
+    """Return the plan of a chain that knows nothing yet; up to n_full nodes, of all pairs."""
+    model = problem.model
+    if model.n_nodes <= n_full:
+        return no_plan(k, model.n_interactions)
+    score = screen(problem.sums, model.ends)
+    return make_plan(score, np.zeros(score.size), model.ends, model.n_nodes, k)
+
+
+def planned(problem: Problem, tally: Tally, k: int) -> Plan:
+    """Return a plan by what was seen of every edge, or else by its correlation in the data."""
+    model = problem.model
+    chance = tally.chance / np.maximum(tally.visits, 1)
     score = screen(problem.sums, model.ends)
     worth = np.where(tally.visits > 0, chance * (1 - chance), score / (1e3 + score))
     worth = np.maximum(worth, 1e-3 * chance)
-    plan = make_plan(worth, chance, model.ends, model.n_nodes, chain.plan.blocks.shape[1])
-    return fresh._replace(plan=plan)
+    return make_plan(worth, chance, model.ends, model.n_nodes, k)
 
 
-def revised_particles(chain: CollapsedChain, engine: ParticleCubes) -> ParticleCubes:
+def revised_particles(chain: CollapsedChain, engine: ParticleCubes, noise: float) -> ParticleCubes:
     """Settle how many particles there are, and how often they are swept."""
-    settings, tally = chain.settings, chain.tally
-    noise = tally.noise[0] / max(tally.noise[1], 1.0)
-    limit = WEIGHTED_NOISE if engine.weighted else NOISE_LIMIT
+    settings = chain.settings
+    limit = WEIGHTED_NOISE if engine.weighted else PLAIN_NOISE
     n = engine.states.shape[1]
     if settings.n_particles == 0 and noise > limit and n < MOST_PARTICLES:
         factor = 2 if noise < 2 * limit else 4
@@ -248,7 +345,9 @@ def what_was_settled(chain: CollapsedChain) -> dict[str, Any]:
         found |= {
             "n_particles": int(chain.engine.states.shape[1]),
             "n_sweeps": chain.engine.n_sweeps,
-            "noise": float(seen[0] / max(seen[1], 1.0)),
+            "noise": float(seen[0] / seen[1]) if seen[1] > 0 else chain.noise,
             "half_against_half": half_against_half(chain.engine),
+            "restarts": chain.n_restarts,
+            "trapped": trapped(chain),
         }
     return found

@@ -19,6 +19,9 @@ from slabfield.moves.langevin import adjusted_langevin_step, langevin_step
 from slabfield.moves.state import Info
 from slabfield.moves.sweep import collapsed_sweep
 
+# Exchanges of two interactions tried in an iteration of Bayes Exact
+N_EXCHANGES = 4
+
 
 class Record(NamedTuple):
     """Draws of one chain, a row a draw; ``hyper`` is p0, sigma0 and the data's log potential."""
@@ -95,10 +98,7 @@ def adjusted(
                 engine, sums, prior, group_start, jumps, state, jump_work, rng
             )
             births, born, deaths, died = births + b, born + c, deaths + d, died + e
-            exchange(
-                engine, sums, prior, group_start, jumps, state, jump_work,
-                state.present.size // 2, rng,
-            )  # fmt: skip
+            exchange(engine, sums, prior, group_start, jumps, state, jump_work, N_EXCHANGES, rng)
         if n_draws > 0:
             keep(record, first + draw, state, sums)
     return Info(births, born, deaths, died, accepted)

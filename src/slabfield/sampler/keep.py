@@ -34,6 +34,11 @@ class Keeper:
         shown = sparse.csr_array(record.present)
         self.parts.append(ChainDraws(edges, shown, record.bias, record.hyper))
 
+    @property
+    def n_draws(self) -> int:
+        """How many draws were taken so far."""
+        return sum(len(part.bias) for part in self.parts)
+
     def draws(self) -> ChainDraws:
         """All draws taken so far."""
 

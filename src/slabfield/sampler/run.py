@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from slabfield.moves.langevin import LangevinSettings, LangevinWork, new_work
 from slabfield.moves.state import ChainState, Info
 from slabfield.sampler.collapsed import (
     CollapsedChain,
+    sizes_of,
     start_collapsed,
     warm_up_collapsed,
     what_was_settled,
@@ -24,6 +26,7 @@ from slabfield.sampler.collapsed import (
 from slabfield.sampler.iteration import Record, adjusted, approximate, new_record
 from slabfield.sampler.keep import Keeper
 from slabfield.sampler.settings import Settings
+from slabfield.sampler.starts import kind_of
 from slabfield.sampler.warmup import Averages, Problem, random_state
 
 SCHEMES: dict[str, Callable[..., Any]] = {
@@ -111,7 +114,7 @@ def start_chain(problem: Problem, settings: Settings, rng: np.random.Generator) 
 def warm_up(chain: Chain, report: Report) -> Chain:
     """Run the warm-up, averaging variances over its last two thirds; return the frozen chain."""
     problem, settings = chain.problem, chain.settings
-    empty = new_record(0, *_sizes(problem))
+    empty = new_record(0, *sizes_of(problem))
     averages = Averages(
         row_variances(problem.model, problem.rows),
         float(chain.state.hyper[1]) ** -2,
@@ -135,11 +138,6 @@ def warm_up(chain: Chain, report: Report) -> Chain:
     return chain
 
 
-def _sizes(problem: Problem) -> tuple[int, int, int]:
-    starts = problem.model.group_start
-    return problem.model.n_biases, int(starts[-1]), starts.size - 1
-
-
 class ChainRun:
     """One chain that can be run on: warmed up when it is made, then extended by draws."""
 
@@ -151,18 +149,19 @@ class ChainRun:
         self.settings = settings
         self.chain: Chain | CollapsedChain
         if settings.scheme == "collapsed":
-            self.chain = warm_up_collapsed(start_collapsed(problem, settings, rng), report)
+            start = start_collapsed(problem, settings, rng, kind_of(chain_index))
+            self.chain = warm_up_collapsed(start, report)
         else:
             self.chain = warm_up(start_chain(problem, settings, rng), report)
-        self.keeper = Keeper(_sizes(problem))
+        self.keeper = Keeper(sizes_of(problem))
         self.totals = np.zeros(len(Info._fields), dtype=np.int64)
         self.cpu_seconds = time.thread_time() - begin
 
-    def extend(self, n_draws: int, report: Report) -> ChainRun:
-        """Make more draws."""
+    def extend(self, n_draws: int, report: Report, deadline: float = inf) -> ChainRun:
+        """Make more draws; stop early, but not before the first, when the clock is past a time."""
         begin = time.thread_time()
         done, chunk = 0, 1
-        while done < n_draws:
+        while done < n_draws and (self.keeper.n_draws == 0 or time.monotonic() < deadline):
             chunk = min(chunk, n_draws - done, self.keeper.most)
             clock = time.perf_counter()
             record = self.keeper.room(chunk)
@@ -175,19 +174,24 @@ class ChainRun:
         self.cpu_seconds += time.thread_time() - begin
         return self
 
-    def result(self) -> ChainResult:
-        """Return all that was drawn so far."""
+    def result(self, n_draws: int | None = None) -> ChainResult:
+        """Return what was drawn so far, or only the first so many draws."""
         record = self.keeper.draws()
+        if n_draws is not None and n_draws < len(record.bias):
+            record = ChainDraws(*(part[:n_draws] for part in record))
         info = Info(*(int(t) for t in self.totals))
         widths, chance = None, np.full(record.shown.shape[1], np.nan)
-        settled: dict[str, Any] = {}
         if isinstance(self.chain, CollapsedChain):
             visits = self.chain.tally.visits
             chance = np.where(visits > 0, self.chain.tally.chance / np.maximum(visits, 1), np.nan)
-            settled = what_was_settled(self.chain)
         else:
             widths = self.chain.jumps.width
-        return ChainResult(record, info, self.cpu_seconds, widths, chance, settled)
+        return ChainResult(record, info, self.cpu_seconds, widths, chance, self.settled())
+
+    def settled(self) -> dict[str, Any]:
+        """Return what warm-up settled, the noise met since, and the health of the particles."""
+        chain = self.chain
+        return what_was_settled(chain) if isinstance(chain, CollapsedChain) else {}
 
 
 def run_chain(
