@@ -19,7 +19,8 @@ from slabfield.checks import code_binary
 from slabfield.cli.app import app
 from slabfield.cli.show import MOST_ROWS, edge_table, summarise
 from slabfield.cli.table import parse_binarize, read_table
-from slabfield.cli.write import readable_threshold, write_atomically, write_edges
+from slabfield.cli.write import readable_threshold, write_edges
+from slabfield.files import write_atomically
 
 GOOD = "sleep,work,joy\nyes,1,0\nno,0,1\nyes,0,1\nno,1,0\nno,1,1\n"
 

@@ -10,7 +10,8 @@ import typer
 
 from slabfield.checks import InputWarning
 from slabfield.cli.show import show_edges, show_text, summarise
-from slabfield.cli.write import make_folder, write_edges, write_network
+from slabfield.cli.write import write_edges, write_network
+from slabfield.files import make_folder
 
 if TYPE_CHECKING:
     import pandas as pd

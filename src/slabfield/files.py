@@ -1,0 +1,61 @@
+"""Writing files: one appears whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from slabfield.checks import InputError
+
+
+def make_folder(folder: Path) -> None:
+    """Make the folder for the results, before any work is done.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from slabfield.files import make_folder
+    >>> with TemporaryDirectory() as there:
+    ...     make_folder(Path(there) / "results")
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / f".slabfield-{os.getpid()}.tmp"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise InputError(
+            f"--out must be a folder that can be written in; {folder} cannot: "
+            f"{error.strerror or error}. Name another folder."
+        ) from None
+
+
+def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
+    """Write to a file beside `path`, then put it in its place in one step.
+
+    Parameters
+    ----------
+    path : Path
+        Where the file is to be.
+    write : callable
+        Writes the file to the path it is given.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from slabfield.files import write_atomically
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "note.txt"
+    ...     write_atomically(path, lambda temporary: temporary.write_text("done") and None)
+    ...     path.read_text()
+    'done'
+    """
+    temporary = path.with_name(f".{path.stem}-{os.getpid()}.tmp{path.suffix}")
+    try:
+        write(temporary)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
