@@ -1,0 +1,95 @@
+"""slabfield beside its rivals on a user's table."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner, Result
+
+from slabfield.cli.app import app
+from slabfield.datasets import make_block
+from slabfield.reproduce.comparison import compare, estimators, score_file, split_rows
+
+SHORT = ("--draws", "30", "--warmup", "10", "--chains", "1", "--jobs", "1")
+METHODS = {
+    "slabfield, mixture of draws", "slabfield, one field", "L1 neighbourhood, max",
+    "L1 neighbourhood, min", "L1 pseudo-likelihood", "Chow-Liu tree",
+}  # fmt: skip
+
+
+def call(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["compare", *map(str, arguments)])
+
+
+@pytest.fixture
+def answers(tmp_path: Path) -> Path:
+    rows = make_block(80, random_state=1, n_groups=2).rows
+    table = pd.DataFrame(rows, columns=[f"q{k}" for k in range(8)])
+    table["q0"] = np.where(table["q0"] == 1, "yes", "no")
+    table["id"] = np.arange(80)
+    path = tmp_path / "answers.csv"
+    table.to_csv(path, index=False)
+    return path
+
+
+def test_compare_prints_and_writes(answers: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    told = (answers, "--drop", "id", "--out", out, "--seed", 3, *SHORT)
+    result = call(*told)
+    assert result.exit_code == 1, result.output  # one short chain cannot be judged
+    assert "Learnt from 60 rows, tested on 20 others." in result.output
+    assert "Column 'q0': 1 = 'yes', 0 = 'no'." in result.output
+    assert "four chains or more" in result.output
+    scores = pd.read_csv(out / "compare.csv")
+    assert set(scores["method"]) == METHODS
+    assert scores["cll"].between(-8, 0).all()
+    # with eight columns a group is all of them, so the tree's is its log-likelihood
+    assert (scores["cll_error"] > 0).all()
+    assert (out / "compare.png").read_bytes().startswith(b"\x89PNG")
+    again = call(*told[: -len(SHORT)], *SHORT, "--quiet")
+    assert "Learnt from" not in again.output
+    same = ["cll", "pll", "density"]
+    pd.testing.assert_frame_equal(scores[same], pd.read_csv(out / "compare.csv")[same])
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "expected"),
+    [
+        ("a,b\n0,1\n1,0\n", (), "needs at least 20 rows"),
+        ("a,b\n" + "0,1\n1,2\n2,0\n" * 10, (), "--binarize NUMBER"),
+        ("a,b\n" + "0,1\n1,\n" * 10, (), "missing"),
+        ("a,b\n" + "0,1\n1,0\n" * 10, ("--drop", "c"), "--drop must name columns"),
+        ("a,b\n" + "0,1\n1,0\n" * 10, ("--held-out", "1.5"), "0.01<=x<=0.9"),
+    ],
+)
+def test_bad_input(content: str, options: tuple[str, ...], expected: str, tmp_path: Path) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_text(content)
+    result = call(path, "--out", tmp_path / "out", *SHORT, *options)
+    assert result.exit_code == 2
+    assert expected in result.output
+    assert not (tmp_path / "out" / "compare.csv").exists()
+
+
+def test_rows_are_held_out_at_random_and_by_seed() -> None:
+    train, test = split_rows(100, 0.3, seed=1)
+    assert sorted([*train, *test]) == list(range(100))
+    assert len(test) == 30
+    np.testing.assert_array_equal(test, split_rows(100, 0.3, seed=1)[1])
+    assert not np.array_equal(test, split_rows(100, 0.3, seed=2)[1])
+    assert len(split_rows(20, 0.9, seed=0)[0]) == 10
+
+
+def test_stored_rows_are_scored_like_others(tmp_path: Path) -> None:
+    rows = make_block(120, random_state=2).rows
+    np.savez(tmp_path / "rows.npz", train=rows[:80], test=rows[80:])
+    told = {"n_draws": 20, "n_warmup": 5, "n_chains": 1}
+    methods = estimators(4, 1, **told)
+    scores = {score.method: score for score in compare(methods, rows[:60], rows[80:110], 4)}
+    for name in methods:
+        found = score_file(str(tmp_path / "rows.npz"), name, 60, 30, 4, list(told.items()))
+        for k, method in enumerate(found["method"]):
+            assert found["cll"][k] == scores[method].cll
+            assert found["pll"][k] == scores[method].pll
+        assert bool(found["converged"]) == (name != "slabfield")
