@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from slabfield.cli.app import app
-from slabfield.reproduce import FIGURES, cache
+from slabfield.reproduce import FIGURES, cache, run
 from slabfield.reproduce.bench import Workbench
 from slabfield.reproduce.cache import Cache, Piece
 from slabfield.reproduce.claims import CLAIMS
@@ -97,6 +97,7 @@ def test_without_images_their_figures_are_skipped_and_the_page_says_so(
     made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("SLABFIELD_DATA", raising=False)
+    monkeypatch.setattr(run, "FIGURES", {name: FIGURES[name] for name in ("7", "10", "11")})
     (tmp_path / "cache").symlink_to(made / "cache")
     monkeypatch.setattr(Piece, "call", refuse)
     reproduce("all", "tiny", tmp_path, n_jobs=1)
@@ -104,7 +105,7 @@ def test_without_images_their_figures_are_skipped_and_the_page_says_so(
     assert "Figure 10 is skipped. MNIST was not found" in said
     assert not (tmp_path / "figure10.png").exists()
     page = (tmp_path / "reproduction.md").read_text(encoding="utf-8")
-    assert page.count("not measured at this scale |") >= 3
+    assert page.count("not measured at this scale |") == len(CLAIMS) - 1
     assert "*Not made at this scale.*" in page
 
 
@@ -270,7 +271,8 @@ def test_a_fit_keeps_what_the_estimator_says() -> None:
     expected = np.sort(table.loc[table["sd"].notna(), "sd"])
     sd = found["sd"][np.isfinite(found["sd"])]
     np.testing.assert_allclose(np.sort(sd), expected, atol=1e-7)
-    assert found["histogram"].sum() == found["visits"].sum()
+    inside, total = found["histogram"].sum(), found["visits"].sum()
+    assert 0.99 * total <= inside <= total
 
 
 def test_autocorrelation_of_a_known_process() -> None:

@@ -64,7 +64,7 @@ CLAIMS = (
     ),
     Claim(
         "A large alpha with a large step biases.", "section 3.3",
-        "at the largest step the error of sds grows with alpha, and is above that at 0.001",
+        "at the largest step the error of sds grows with alpha, and is above that at the smallest",
         ("figure02_steps",), judge_inference.large_steps_bias,
     ),
     Claim(

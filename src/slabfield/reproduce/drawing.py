@@ -28,7 +28,7 @@ STYLES: dict[str, dict[str, Any]] = {
     "MLE": {"color": "#E69F00", "marker": "d"},
 }
 GREY = "#555555"
-SINGLE_SIZE = 13.0
+SINGLE_SIZE = 11.0
 
 
 def new_figure(n_columns: int = 1, n_rows: int = 1, width: float = 4.6, height: float = 3.7) -> Any:
@@ -47,6 +47,8 @@ def new_figure(n_columns: int = 1, n_rows: int = 1, width: float = 4.6, height: 
 def curve(axes: Axes, table: pd.DataFrame, method: str, x: str, y: str) -> None:
     """Draw mean and sd over data sets of a method: a line over settings, or a single point.
 
+    The sd of a likelihood is that of its difference to the true model's, where that is known.
+
     Parameters
     ----------
     axes : matplotlib Axes
@@ -61,14 +63,17 @@ def curve(axes: Axes, table: pd.DataFrame, method: str, x: str, y: str) -> None:
     mine = table[table["method"] == method]
     if mine.empty:
         return
-    found = averages(mine, [x, y]).sort_values("setting")
+    spread = y
+    if y == "cll" and mine["true_cll"].notna().all():
+        # the truth of one data set is easier to predict than that of another
+        mine, spread = mine.assign(below=mine["cll"] - mine["true_cll"]), "below"
+    found = averages(mine, sorted({x, y, spread})).sort_values("setting")
     single = len(found) == 1
     axes.errorbar(
-        found[f"{x}_mean"], found[f"{y}_mean"], yerr=found[f"{y}_sd"],
+        found[f"{x}_mean"], found[f"{y}_mean"], yerr=found[f"{spread}_sd"],
         xerr=found[f"{x}_sd"] if single else None, label=method,
         linestyle="none" if single else "-", markersize=SINGLE_SIZE if single else 4.5,
-        linewidth=1.2, elinewidth=0.8, capsize=2, zorder=5 if single else 3,
-        markeredgecolor="white" if single else None, **STYLES[method],
+        linewidth=1.2, elinewidth=0.8, capsize=2, zorder=5 if single else 3, **STYLES[method],
     )  # fmt: skip
 
 
@@ -84,6 +89,14 @@ def frame_cll(axes: Axes, table: pd.DataFrame, column: str = "cll") -> None:
     reach = max(best - worst, 1e-3)
     low = max(table[column].min(), worst - reach)
     axes.set_ylim(low - 0.05 * reach, best + 0.08 * reach)
+
+
+def density_axis(axes: Axes) -> None:
+    """Spread small densities out: the axis goes by the square root."""
+    axes.set_xscale("function", functions=(lambda x: np.sqrt(np.abs(x)), np.square))
+    ticks = (0.0, 0.01, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
+    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.set_xlim(0, 1.03)
 
 
 def finish(axes: Axes, title: str, x: str, y: str) -> None:

@@ -12,11 +12,15 @@ from slabfield.reproduce.langevin import fit_langevin
 from slabfield.reproduce.scores import worlds
 
 ALPHAS = (0.9, 0.0)
-STEP = 1e-3
 THIN = 100
 # what a step that is too large does: step sizes with persistences, on shorter chains
 LARGE_STEPS = (1e-2, 3e-2)
+SHORTER = 3e-3
 PERSISTENCES = (0.0, 0.9, 0.99)
+MOST_POINTS = 400
+SHOWN_TIMES = 2.0
+"""Lags are shown up to this many autocorrelation times without momentum."""
+
 COLOURS = {0.9: STYLES["Bayes"]["color"], 0.0: STYLES["Bayes PM"]["color"]}
 
 Setting = tuple[float, float]
@@ -25,32 +29,33 @@ Setting = tuple[float, float]
 def make(bench: Workbench) -> None:
     """Run a chain for each persistence, and shorter ones with larger steps."""
     world = worlds(bench, "block")[0]
-    settings: list[Setting] = [(alpha, STEP) for alpha in ALPHAS]
-    settings += [(alpha, step) for step in LARGE_STEPS for alpha in PERSISTENCES]
-    pieces = [_piece(bench, world, alpha, step) for alpha, step in settings]
+    step = bench.scale.paper_step
+    settings: list[Setting] = [(alpha, step) for alpha in ALPHAS]
+    settings += [(alpha, large) for large in LARGE_STEPS for alpha in PERSISTENCES]
+    pieces = [_piece(bench, world, *setting) for setting in settings]
     exact = {
         "world": world, "persistence": None, "step_size": None,
         "n_draws": bench.scale.exact_draws, "n_warmup": 100, "thin": 2,
     }  # fmt: skip
     *found, exactly = bench.results([*pieces, Piece(fit_langevin, exact)], "figure 2")
     chains = dict(zip(settings, found, strict=True))
-    moments = _moments(chains, exactly)
+    two = {alpha: chains[alpha, step] for alpha in ALPHAS}
+    moments = _moments(two, exactly)
     times = pd.DataFrame({
-        f"time_{alpha:g}": chains[alpha, STEP]["time"] for alpha in ALPHAS
+        f"time_{alpha:g}": two[alpha]["time"] for alpha in ALPHAS
     })  # fmt: skip
     iterations = THIN * pieces[0].arguments["n_draws"]
     told = pd.concat([moments, times], axis=1).assign(iterations=iterations)
     bench.table("figure02_moments", told)
     bench.table("figure02_steps", _steps(chains, exactly))
-    typical = _typical(chains[0.0, STEP]["time"])
-    curves = _curves(chains, typical)
+    curves = _curves(two)
     bench.table("figure02_autocorrelation", curves)
     _draw(bench, curves, moments)
 
 
 def _piece(bench: Workbench, world: object, alpha: float, step: float) -> Piece:
     scale = bench.scale
-    share = scale.paper_thin / THIN * min(1.0, 3 * STEP / step)
+    share = scale.paper_thin / THIN * (1.0 if step <= scale.paper_step else SHORTER / step)
     return Piece(fit_langevin, {
         "world": world, "persistence": alpha, "step_size": step, "thin": THIN,
         "n_draws": max(20, int(scale.paper_draws * share)),
@@ -64,10 +69,10 @@ def _typical(times: np.ndarray) -> list[int]:
     return [int(order[len(order) // 3]), int(order[2 * len(order) // 3])]
 
 
-def _moments(chains: dict[Setting, Result], exactly: Result) -> pd.DataFrame:
+def _moments(two: dict[float, Result], exactly: Result) -> pd.DataFrame:
     columns = {"parameter": np.arange(exactly["mean"].size)}
     for what in ("mean", "sd"):
-        columns |= {f"{what}_{alpha:g}": chains[alpha, STEP][what] for alpha in ALPHAS}
+        columns |= {f"{what}_{alpha:g}": two[alpha][what] for alpha in ALPHAS}
         columns[f"{what}_exact"] = exactly[what]
     return pd.DataFrame(columns)
 
@@ -85,15 +90,16 @@ def _steps(chains: dict[Setting, Result], exactly: Result) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _curves(chains: dict[Setting, Result], typical: list[int]) -> pd.DataFrame:
+def _curves(two: dict[float, Result]) -> pd.DataFrame:
+    times = two[0.0]["time"]
     parts = []
-    for alpha in ALPHAS:
-        correlation = chains[alpha, STEP]["autocorrelation"]
-        for parameter in typical:
-            values = correlation[:, parameter]
-            lag = THIN * np.arange(values.size)
-            told = {"parameter": parameter, "persistence": alpha, "lag": lag, "value": values}
-            parts.append(pd.DataFrame(told))
+    for alpha, result in two.items():
+        for parameter in _typical(times):
+            values = result["autocorrelation"][:, parameter]
+            n_lags = min(values.size, max(10, int(SHOWN_TIMES * times[parameter] / THIN)))
+            kept = np.arange(0, n_lags, max(1, n_lags // MOST_POINTS))
+            told = {"parameter": parameter, "persistence": alpha, "lag": THIN * kept}
+            parts.append(pd.DataFrame({**told, "value": values[kept]}))
     return pd.concat(parts)
 
 
@@ -104,7 +110,9 @@ def _draw(bench: Workbench, curves: pd.DataFrame, moments: pd.DataFrame) -> None
             part = mine[mine["persistence"] == alpha]
             ax.plot(part["lag"], part["value"], color=COLOURS[alpha], label=f"$\\alpha={alpha:g}$")
         ax.axhline(0, color=GREY, linewidth=0.6)
-        finish(ax, f"parameter {parameter}", "lag in iterations", "autocorrelation")
+        ax.locator_params(axis="x", nbins=5)
+        title = f"parameter {parameter}, $\\epsilon={bench.scale.paper_step:g}$"
+        finish(ax, title, "lag in iterations", "autocorrelation")
         ax.legend(frameon=False)
     for ax, (what, words) in zip(
         axes[1], (("mean", "posterior mean"), ("sd", "posterior sd")), strict=True

@@ -8,7 +8,15 @@ from matplotlib.axes import Axes
 
 from slabfield.exact.planning import plan
 from slabfield.reproduce.bench import Workbench
-from slabfield.reproduce.drawing import GREY, curve, finish, frame_cll, legend_below, new_figure
+from slabfield.reproduce.drawing import (
+    GREY,
+    curve,
+    density_axis,
+    finish,
+    frame_cll,
+    legend_below,
+    new_figure,
+)
 from slabfield.reproduce.models import L1, field_of
 from slabfield.reproduce.scores import (
     bayes_piece,
@@ -53,7 +61,7 @@ def panel(ax: Axes, table: pd.DataFrame, methods: tuple[str, ...]) -> None:
         ax.axvline(table["true_density"].mean(), color=GREY, linewidth=0.9)
         ax.axhline(table["true_cll"].mean(), color=GREY, linewidth=0.9, linestyle=":")
     frame_cll(ax, table[table["method"].isin(methods)])
-    ax.set_xlim(left=0)
+    density_axis(ax)
 
 
 def _widths(bench: Workbench) -> pd.DataFrame:

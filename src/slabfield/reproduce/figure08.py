@@ -17,10 +17,11 @@ from slabfield.reproduce.worlds import open_world
 
 TARGETS = {"sparse": 0.03, "dense": 0.65}
 ZOOM = 60
+MANY = 1_000
 STYLE: dict[str, dict[str, Any]] = {
-    "true": {"color": "black", "marker": ".", "markersize": 4},
-    "Wain Max": {**STYLES["Wain Max"], "markersize": 2.5},
-    "Bayes PM": {**STYLES["Bayes PM"], "markersize": 2.5},
+    "true": {"color": "black", "marker": "o", "markersize": 3},
+    "Wain Max": {**STYLES["Wain Max"], "markersize": 4},
+    "Bayes PM": {**STYLES["Bayes PM"], "markersize": 4},
 }
 
 
@@ -49,7 +50,7 @@ def make(bench: Workbench) -> None:
     figure, axes = new_figure(1, 2, width=8.5, height=3.4)
     for ax, name in zip(axes[:, 0], TARGETS, strict=True):
         _panel(ax, found[found["model"] == name], f"{name} models", upper[0].size)
-    axes[0, 0].legend(frameon=False, loc="upper left", markerscale=2.5)
+    axes[0, 0].legend(frameon=False, loc="upper left", markerscale=1.5)
     bench.picture("figure08", figure)
 
 
@@ -85,14 +86,15 @@ def at_density(
 
 def _panel(ax: Axes, table: pd.DataFrame, title: str, n_pairs: int) -> None:
     x = np.arange(len(table))
-    inset = ax.inset_axes((0.3, 0.42, 0.34, 0.54))
+    inset = ax.inset_axes((0.24, 0.5, 0.44, 0.47))
     for method, style in STYLE.items():
         shown = table[method].where(table[method] > 0)
-        for place in (ax, inset):
-            place.plot(x, shown, linestyle="none", label=method, **style)
+        for place, size in ((ax, 0.6 if len(table) > MANY else 1.0), (inset, 1.0)):
+            told = style | {"markersize": size * style["markersize"]}
+            place.plot(x, shown, linestyle="none", markeredgewidth=0, label=method, **told)
     true = table["true"] > 0
     top = 1.1 * max(table["true"].max(), table.loc[true, "Bayes PM"].max())
-    ax.set(ylim=(0, min(2.2 * top, 1.05 * table[list(STYLE)].max().max())))
+    ax.set(ylim=(0, 2.0 * min(2.2 * top, 1.05 * table[list(STYLE)].max().max())))
     inset.set(xlim=(max(len(table) - ZOOM, 0), len(table)), ylim=(0, top))
     inset.tick_params(labelsize=7)
     ax.indicate_inset_zoom(inset, edgecolor="grey")

@@ -13,7 +13,7 @@ from slabfield.reproduce.worlds import open_world
 
 Array = NDArray[np.float64]
 
-MOST_LAGS = 400
+MOST_LAGS = 5_000
 
 
 def fit_langevin(

@@ -21,6 +21,8 @@ class Scale(NamedTuple):
         Particles on images; None leaves their number to the sampler.
     paper_chains, paper_draws, paper_warmup, paper_thin : int
         Of the paper's own sampler (figures 2 to 4).
+    paper_step, paper_window : float
+        Its step size and jump scale; larger ones make a short chain say something.
     exact_draws : int
         Of the exact sampler that it is compared with.
     block_sets, lattice_sets, image_sets : int
@@ -52,6 +54,8 @@ class Scale(NamedTuple):
     paper_draws: int = 10_000
     paper_warmup: int = 1_000
     paper_thin: int = 1_000
+    paper_step: float = 1e-3
+    paper_window: float = 0.01
     exact_draws: int = 20_000
     block_sets: int = 10
     lattice_sets: int = 5
@@ -72,8 +76,8 @@ SCALES = {
     "quick": Scale(
         name="quick", n_chains=1, n_draws=500, n_warmup=100, large_draws=60, large_warmup=40,
         dense_draws=10, dense_warmup=8, image_particles=512, paper_chains=1,
-        paper_draws=1_000, paper_warmup=100, exact_draws=3_000, block_sets=5,
-        lattice_sets=2, image_sets=1, n_test=2_000,
+        paper_draws=1_000, paper_warmup=100, paper_step=5e-3, paper_window=0.05,
+        exact_draws=3_000, block_sets=5, lattice_sets=2, image_sets=1, n_test=2_000,
         p0=(1e-4, 0.01, 0.1, 0.3, 0.5, 0.9, 0.99), lattice_p0=(1e-3, 0.02, 0.1, 0.3, 0.57, 0.9),
         image_p0=(0.01, 0.2, 0.6), sizes=(50, 100, 200), n_strengths=20,
         hyper=(1.0, 5.0, 20.0),
