@@ -41,6 +41,7 @@ def test_compare_prints_and_writes(answers: Path, tmp_path: Path) -> None:
     assert "Learnt from 60 rows, tested on 20 others." in result.output
     assert "Column 'q0': 1 = 'yes', 0 = 'no'." in result.output
     assert "four chains or more" in result.output
+    assert "(worst: q" in result.output  # the user's own names
     scores = pd.read_csv(out / "compare.csv")
     assert set(scores["method"]) == METHODS
     assert scores["cll"].between(-8, 0).all()

@@ -126,7 +126,7 @@ def test_the_command_says_what_it_wrote(tmp_path: Path) -> None:
     ("arguments", "expected"),
     [
         (("12",), "FIGURE must be one of '1', '2'"),
-        (("1", "--scale", "huge"), "--scale must be one of 'paper', 'quick'"),
+        (("1", "--scale", "huge"), "--scale must be one of 'quick', 'paper'; got 'huge'"),
         (("10", "--scale", "tiny"), "MNIST was not found"),
         (("1", "--out", "/dev/null/below"), "--out must be a folder that can be written in"),
     ],

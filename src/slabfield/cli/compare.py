@@ -51,6 +51,8 @@ def run_comparison(
     >>> callable(run_comparison)
     True
     """
+    import pandas as pd
+
     from slabfield.reproduce import comparison
 
     make_folder(out)
@@ -63,7 +65,7 @@ def run_comparison(
         told.pop("binarize")
         methods = comparison.estimators(seed, n_jobs, **told)
         scores = comparison.compare(
-            methods, coded.rows[train], coded.rows[test], seed,
+            methods, pd.DataFrame(coded.rows[train], columns=coded.names), coded.rows[test], seed,
             (lambda name: None) if quiet else (lambda name: show_text(f"Fitting: {name}")),
         )  # fmt: skip
     write_scores(scores, out)
@@ -91,9 +93,9 @@ def score_table(scores: list[Score]) -> Table:
     1
     """
     table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("Method")
+    table.add_column("Method", no_wrap=True)
     for heading in (
-        "Conditional log-likelihood", "Pseudo-log-likelihood", "Density", "CPU seconds"
+        "Conditional log-likelihood", "Pseudo log-likelihood", "Density", "CPU seconds"
     ):  # fmt: skip
         table.add_column(heading, justify="right")
     for score in sorted(scores, key=lambda score: -score.cll):

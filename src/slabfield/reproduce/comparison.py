@@ -113,7 +113,7 @@ def random_groups(n_nodes: int, n_rows: int, seed: int | None) -> NDArray[np.int
 
 
 def score_method(
-    name: str, estimator: Any, train: Bits, test: Bits, groups: NDArray[np.int64]
+    name: str, estimator: Any, train: Any, test: Bits, groups: NDArray[np.int64]
 ) -> list[Score]:
     """Fit one method and score it; slabfield gives two scores, for a mixture and for one field.
 
@@ -124,7 +124,7 @@ def score_method(
     estimator : estimator
         Not yet fitted; fitted afterwards.
     train, test : arrays of 0 and 1
-        Rows to learn from and to test on.
+        Rows to learn from, or a DataFrame of them that names the columns, and rows to test on.
     groups : array (rows, g)
         Nodes predicted in each test row, given the others.
 
@@ -165,7 +165,7 @@ def score_method(
 
 def compare(
     methods: dict[str, Any],
-    train: Bits,
+    train: Any,
     test: Bits,
     seed: int | None,
     advance: Callable[[str], None] = lambda name: None,
@@ -222,7 +222,7 @@ def score_file(
     return found | {"converged": posterior is None or posterior.converged}
 
 
-def _compile(estimator: Any, train: Bits) -> None:
+def _compile(estimator: Any, train: Any) -> None:
     """Have the code compiled, or loaded, before time is taken."""
     kind = type(estimator)
     told = estimator.get_params()
@@ -230,5 +230,5 @@ def _compile(estimator: Any, train: Bits) -> None:
         told |= {"n_draws": 1, "n_warmup": 1, "n_chains": 1, "progress": False}
         kind(**told).fit(train)
     else:
-        few = train[:, : min(3, train.shape[1])]
+        few = np.asarray(train)[:, : min(3, train.shape[1])]
         kind(**told | ({"n_strengths": 2} if "n_strengths" in told else {})).fit(few)

@@ -80,14 +80,14 @@ def curve(axes: Axes, table: pd.DataFrame, method: str, x: str, y: str) -> None:
 def frame_cll(axes: Axes, table: pd.DataFrame, column: str = "cll") -> None:
     """Cut the axis of a likelihood where only hopeless models are.
 
-    The range is from the best down to the worst Bayesian model, and as much again.
+    The range is from the best down to the worst Bayesian model, and more than half as much again.
     """
     best = table[column].max()
     if "true_cll" in table:
         best = np.nanmax([best, table["true_cll"].max()])
     worst = table.loc[table["method"].str.startswith("Bayes"), column].min()
     reach = max(best - worst, 1e-3)
-    low = max(table[column].min(), worst - reach)
+    low = max(table[column].min(), worst - 0.6 * reach)
     axes.set_ylim(low - 0.05 * reach, best + 0.08 * reach)
 
 

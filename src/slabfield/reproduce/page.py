@@ -21,8 +21,8 @@ CAPTIONS = {
     "figure04": "Figure 4. Every edge at every p0, the paper's sampler against exact draws.",
     "figure05": "Figure 5. Precision and recall of edges on lattices. A line is over strengths or "
     "over p0; dashed, edges taken by falling inclusion probability with p0 learnt.",
-    "figure06": "Figure 6. Likelihood against density, mean over data sets and sd of the difference "
-    "to the true model. Vertical line: true density; dotted: likelihood of the true model.",
+    "figure06": "Figure 6. Likelihood against density, mean over data sets and sd of the "
+    "difference to the true model. Vertical line: true density; dotted: the true model.",
     "figure07": "Figure 7. The same, exact and approximate.",
     "figure08": "Figure 8. Sizes of couplings, edges sorted by size in the true model. The "
     "threshold of Bayes PM is moved from 0.5 to meet the density.",
