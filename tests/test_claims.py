@@ -218,10 +218,11 @@ def test_images() -> None:
 def test_sensitivity(change: float, expected: str) -> None:
     rows = [
         {"world": "block", "method": "Bayes", "parameter": name, "value": value, "density": 0.2,
-         "cll": -5.0 - change * (value == 20)}
+         "cll": -5.0 - change * (value == 20), "f1": 0.8 - change * (value == 1)}
         for name in ("a", "b", "c", "d", "sigma_b") for value in (1, 20) for _ in SEEDS
     ]  # fmt: skip
-    assert verdict("Results are insensitive", sensitivity=pd.DataFrame(rows))[0] == expected
+    assert verdict("Prediction is insensitive", sensitivity=pd.DataFrame(rows))[0] == expected
+    assert verdict("So is the structure", sensitivity=pd.DataFrame(rows))[0] == expected
 
 
 def test_widths() -> None:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from slabfield.reproduce.judging import ALMOST_ALL, L1, Found, Table, at_density, bar
 
-MEDIUM, SAME_SHARE, MOST_CHANGE = 0.2, 0.15, 0.02
+MEDIUM, SAME_SHARE, MOST_CHANGE, MOST_F1 = 0.2, 0.15, 0.02, 0.05
 
 
 def _wins(scores: Table) -> Table:
@@ -169,14 +169,33 @@ def same_at_other_sizes(scores: Table) -> Found:
 def insensitive(scores: Table) -> Found:
     """Find the largest change of mean likelihood over the values of each hyper-parameter."""
     words, met = [], []
-    for world, part in scores[scores["method"] == "Bayes"].groupby("world"):
-        means = part.groupby(["parameter", "value"])[["cll", "density"]].mean()
-        spans = means.groupby("parameter").agg(lambda v: v.max() - v.min())
-        level = abs(means["cll"].mean())
-        each = ", ".join(f"{name} {span:.3f}" for name, span in spans["cll"].items())
-        words.append(
-            f"{world}: likelihood {means['cll'].mean():.2f} changes by {each}; density by up to "
-            f"{spans['density'].max():.3f} ({spans['density'].idxmax()})"
-        )
-        met.append(spans["cll"].max() <= MOST_CHANGE * level)
+    for world, spans, level in _spans(scores, "cll"):
+        each = ", ".join(f"{name} {span:.3f}" for name, span in spans.items())
+        words.append(f"{world}: likelihood {level:.2f} changes by {each}")
+        met.append(spans.max() <= MOST_CHANGE * abs(level))
     return "; ".join(words), all(met)
+
+
+def insensitive_structure(scores: Table) -> Found:
+    """Find the largest changes of mean F1 and density over the values of each hyper-parameter."""
+    words, met = [], []
+    for (world, spans, level), (_, densities, density) in zip(
+        _spans(scores, "f1"), _spans(scores, "density"), strict=True
+    ):
+        each = ", ".join(f"{name} {span:.3f}" for name, span in spans.items())
+        words.append(
+            f"{world}: F1 {level:.2f} changes by {each}; density {density:.3f} by up to "
+            f"{densities.max():.3f} ({densities.idxmax()})"
+        )
+        met.append(spans.max() <= MOST_F1)
+    return "; ".join(words), all(met)
+
+
+def _spans(scores: Table, column: str) -> list[tuple[str, Table, float]]:
+    """For each world, how far means over data sets range for each hyper-parameter; their level."""
+    found = []
+    for world, part in scores[scores["method"] == "Bayes"].groupby("world"):
+        means = part.groupby(["parameter", "value"])[column].mean()
+        by_name = means.groupby("parameter")
+        found.append((world, by_name.max() - by_name.min(), float(means.mean())))
+    return found
