@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -92,7 +93,7 @@ class Workbench:
 
                 # as they come, so that progress is shown; what is done is on disk already
                 run = Parallel(self.n_jobs, return_as="generator_unordered")
-                for _ in run(delayed(_do)(p, key, self.cache) for key, p in missing.items()):
+                for _ in run(delayed(_do_apart)(p, key, self.cache) for key, p in missing.items()):
                     advance()
 
     def table(self, name: str, table: pd.DataFrame) -> None:
@@ -165,8 +166,14 @@ def _bar(label: str, n_pieces: int) -> Iterator[Callable[[], None]]:
         yield lambda: progress.update(task, advance=1)
 
 
+def _do_apart(piece: Piece, key: str, cache: Cache) -> None:
+    """Do one piece in another process, which leaves Ctrl-C to the one that started it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _do(piece, key, cache)
+
+
 def _do(piece: Piece, key: str, cache: Cache) -> None:
-    """Do one piece and keep its result; this is what runs in other processes."""
+    """Do one piece and keep its result."""
     with warnings.catch_warnings():
         # columns that never change: a few pixels of few images
         warnings.simplefilter("ignore", InputWarning)

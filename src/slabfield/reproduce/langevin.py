@@ -97,7 +97,7 @@ def integrated_time(correlation: Array) -> Array:
     >>> import numpy as np
     >>> from slabfield.reproduce.langevin import integrated_time
     >>> integrated_time(0.5 ** np.arange(100.0)[:, None]).round(2)
-    array([2.98])
+    array([3.])
     """
     sums = 2 * np.cumsum(correlation, axis=0) - 1
     windows = np.arange(len(sums))[:, None] >= 5 * sums
