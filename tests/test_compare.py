@@ -1,5 +1,8 @@
 """slabfield beside its rivals on a user's table."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +10,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner, Result
 
+import slabfield
 from slabfield.cli.app import app
 from slabfield.datasets import make_block
 from slabfield.reproduce.comparison import compare, estimators, score_file, split_rows
@@ -94,3 +98,27 @@ def test_stored_rows_are_scored_like_others(tmp_path: Path) -> None:
             assert found["cll"][k] == scores[method].cll
             assert found["pll"][k] == scores[method].pll
         assert bool(found["converged"]) == (name != "slabfield")
+
+
+def test_the_table_of_real_data(tmp_path: Path) -> None:
+    root = Path(__file__).parents[1]
+    rows = make_block(120, random_state=3).rows
+    (tmp_path / "debd").mkdir()
+    np.savez(tmp_path / "debd" / "nltcs.npz", train=rows[:80], test=rows[80:])
+    page = tmp_path / "page.md"
+    command = [
+        *(sys.executable, root / "benchmarks" / "real_data.py", "--sets", "nltcs", "--jobs", "1"),
+        *("--draws", "10", "--warmup", "5", "--chains", "1"),
+        *("--out", page, "--work", tmp_path / "work"),
+    ]
+    source = str(Path(slabfield.__file__).parents[1])
+    told = os.environ | {"PYTHONPATH": source, "SLABFIELD_DATA": str(tmp_path)}
+    subprocess.run(command, env=told, check=True, timeout=300, capture_output=True)
+    text = page.read_text(encoding="utf-8")
+    assert "## nltcs: 12 columns, 40 test rows" in text
+    assert "slabfield made 10 draws a chain only" in text.replace("\n", " ")
+    assert all(f"| {method}" in text for method in METHODS)
+    del told["SLABFIELD_DATA"]
+    failed = subprocess.run(command, env=told, check=False, capture_output=True, text=True)
+    assert failed.returncode == 1
+    assert "SLABFIELD_DATA" in failed.stderr

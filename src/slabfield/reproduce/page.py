@@ -10,7 +10,9 @@ import pandas as pd
 import slabfield
 from slabfield.files import write_atomically
 from slabfield.reproduce.claims import CLAIMS, FAILS, HOLDS, UNKNOWN, Verdict, judge
-from slabfield.reproduce.scale import Scale
+from slabfield.reproduce.scale import SCALES, Scale
+
+PAPER = SCALES["paper"]
 
 CAPTIONS = {
     "figure01": "Figure 1. How the sampler moves one edge.",
@@ -80,6 +82,11 @@ def _head(scale: Scale, verdicts: list[Verdict]) -> str:
         f"{scale.paper_draws * scale.paper_thin:,} iterations, steps of {scale.paper_step:g} and "
         f"windows of {scale.paper_window:g}"
     )
+    if (scale.paper_step, scale.paper_window) != (PAPER.paper_step, PAPER.paper_window):
+        sampler += (
+            f" (the paper's are {PAPER.paper_step:g} and {PAPER.paper_window:g}: larger ones make "
+            "a short chain say something)"
+        )
     paragraphs = (
         f"Made by `slabfield reproduce all --scale {scale.name}` (slabfield "
         f"{slabfield.__version__}). Each claim of Chen and Welling (2012) is set beside what was "
