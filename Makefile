@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test test-slow calibration lint types bench accuracy clean
+.PHONY: help demo test test-slow calibration lint types bench accuracy realdata reproduce clean
 .DEFAULT_GOAL := help
 
 help:
@@ -19,6 +19,8 @@ help:
 	@echo "make types      type hints (mypy)"
 	@echo "make bench      speed; writes benchmarks/RESULTS.md"
 	@echo "make accuracy   accuracy against exact inference; writes docs/accuracy.md (long)"
+	@echo "make realdata   slabfield and its rivals on real data; writes docs/real-data.md (long)"
+	@echo "make reproduce  the paper's experiments, small; SCALE=paper for its sizes (days)"
 	@echo "make clean      remove caches and results; 'rm -r .venv' starts afresh"
 
 $(STAMP): pyproject.toml
@@ -51,7 +53,14 @@ bench: $(STAMP)
 accuracy: $(STAMP)
 	$(BIN)/python benchmarks/accuracy.py
 
+realdata: $(STAMP)
+	$(BIN)/python benchmarks/real_data.py
+
+SCALE ?= quick
+reproduce: $(STAMP)
+	$(BIN)/slabfield reproduce all --scale $(SCALE)
+
 clean:
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks build dist
-	rm -rf slabfield-demo slabfield-out
+	rm -rf slabfield-demo slabfield-out slabfield-compare
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

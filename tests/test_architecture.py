@@ -18,6 +18,7 @@ MOST_LINES = 400
 ORDER = (
     "_jit",
     "checks",
+    "files",
     "kernels",
     "models",
     "priors",
@@ -32,6 +33,7 @@ ORDER = (
     "baselines",
     "evaluate",
     "plots",
+    "reproduce",
     "cli",
 )
 """A part imports only parts before it; the package's own ``__init__`` may name them all."""

@@ -21,8 +21,8 @@ from slabfield.cli.app import app
 from slabfield.cli.show import MOST_ROWS, edge_table, summarise
 from slabfield.cli.table import parse_binarize, read_table
 from slabfield.cli.write import readable_threshold
+from slabfield.files import write_atomically
 from slabfield.posterior.exports import write_edges
-from slabfield.posterior.files import write_atomically
 
 GOOD = "sleep,work,joy\nyes,1,0\nno,0,1\nyes,0,1\nno,1,0\nno,1,1\n"
 

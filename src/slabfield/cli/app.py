@@ -51,6 +51,19 @@ Warmup = Annotated[int | None, typer.Option(min=0, help="Draws thrown away befor
 Seed = Annotated[int | None, typer.Option(min=0, help="The same seed gives the same result.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print warnings and errors only.")]
 Jobs = Annotated[int | None, typer.Option(help="Chains run at the same time; -1: all cores.")]
+File = Annotated[Path, typer.Argument(help="A CSV or TSV file, names in its first line.")]
+Columns = Annotated[str | None, typer.Option(metavar="A,B,C", help="Use only these columns.")]
+Drop = Annotated[str | None, typer.Option(metavar="A,B,C", help="Leave these out.")]
+Binarize = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NUM|NAME=NUM,...",
+        help="1 where a value is at least NUM, in every numeric column or in those named.",
+    ),
+]
+Engine = Annotated[
+    Likelihood, typer.Option(help="auto: exact where the table of all states is small.")
+]
 
 
 def _show_version(wanted: bool) -> None:
@@ -75,22 +88,12 @@ def _common(
 
 @app.command()
 def fit(
-    file: Annotated[Path, typer.Argument(help="A CSV or TSV file, names in its first line.")],
+    file: File,
     out: Out = Path("slabfield-out"),
-    columns: Annotated[
-        str | None, typer.Option(metavar="A,B,C", help="Use only these columns.")
-    ] = None,
-    drop: Annotated[str | None, typer.Option(metavar="A,B,C", help="Leave these out.")] = None,
-    binarize: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NUM|NAME=NUM,...",
-            help="1 where a value is at least NUM, in every numeric column or in those named.",
-        ),
-    ] = None,
-    likelihood: Annotated[
-        Likelihood, typer.Option(help="auto: exact where the table of all states is small.")
-    ] = Likelihood.auto,
+    columns: Columns = None,
+    drop: Drop = None,
+    binarize: Binarize = None,
+    likelihood: Engine = Likelihood.auto,
     preset: Annotated[
         Preset, typer.Option(help="paper: the settings of Chen and Welling (2012).")
     ] = Preset.default,
@@ -123,6 +126,68 @@ def fit(
 
 
 @app.command()
+def compare(
+    file: File,
+    out: Annotated[
+        Path, typer.Option(help="Folder to write compare.csv and compare.png in.")
+    ] = Path("slabfield-compare"),
+    columns: Columns = None,
+    drop: Drop = None,
+    binarize: Binarize = None,
+    held_out: Annotated[
+        float, typer.Option(min=0.01, max=0.9, help="Share of the rows to test on.")
+    ] = 0.25,
+    likelihood: Engine = Likelihood.auto,
+    chains: Chains = 4,
+    draws: Draws = None,
+    warmup: Warmup = None,
+    seed: Seed = 1,
+    jobs: Jobs = None,
+    quiet: Quiet = False,
+) -> None:
+    """Compare slabfield with other methods on FILE, by how well they predict held-out rows."""
+    with _plain_failures():
+        from slabfield.cli.compare import run_comparison
+        from slabfield.cli.run import Settings
+        from slabfield.cli.table import parse_binarize, read_table, select_columns
+
+        settings = Settings(
+            likelihood=likelihood.value,
+            n_chains=chains,
+            n_draws=draws,
+            n_warmup=warmup,
+            binarize=parse_binarize(binarize),
+            random_state=seed,
+            n_jobs=jobs,
+        )
+        table = select_columns(read_table(file), columns, drop)
+        converged = run_comparison(table, settings, held_out, out, quiet)
+    if not converged:
+        raise typer.Exit(NOT_CONVERGED)
+
+
+@app.command()
+def reproduce(
+    figure: Annotated[
+        str, typer.Argument(help="1 to 11, sizes, sensitivity, or all (and a page of claims).")
+    ],
+    scale: Annotated[
+        str, typer.Option(metavar="quick|paper", help="paper: the sizes of the paper, for days.")
+    ] = "quick",
+    out: Annotated[
+        Path, typer.Option(help="Folder for tables and pictures; finished work is kept there.")
+    ] = Path("slabfield-reproduction"),
+    jobs: Annotated[int, typer.Option(help="Pieces done at the same time; -1: all cores.")] = -1,
+    quiet: Quiet = False,
+) -> None:
+    """Make a FIGURE of Chen and Welling (2012) anew; a run that was stopped goes on."""
+    with _plain_failures("what was finished is kept, and the same command goes on from there"):
+        from slabfield.reproduce.run import reproduce as make
+
+        make(figure, scale, out, jobs, quiet)
+
+
+@app.command()
 def demo(
     out: Out = Path("slabfield-demo"),
     draws: Draws = None,
@@ -143,7 +208,7 @@ def demo(
 
 
 @contextmanager
-def _plain_failures() -> Iterator[None]:
+def _plain_failures(left: str = "nothing was written") -> Iterator[None]:
     """Turn bad input and Ctrl-C into a message and an exit code; bugs keep their traceback."""
     from slabfield.checks import InputError
 
@@ -157,5 +222,5 @@ def _plain_failures() -> Iterator[None]:
             typer.echo(f"On the command line: {'; '.join(hints)}.", err=True)
         raise typer.Exit(BAD_INPUT) from None
     except KeyboardInterrupt:
-        typer.echo("Interrupted; nothing was written.", err=True)
+        typer.echo(f"Interrupted; {left}.", err=True)
         raise typer.Exit(INTERRUPTED) from None

@@ -11,7 +11,8 @@ import typer
 from slabfield.checks import InputWarning
 from slabfield.checks.errors import listed
 from slabfield.cli.show import show_edges, show_text, summarise
-from slabfield.cli.write import make_folder, write_results
+from slabfield.cli.write import write_results
+from slabfield.files import make_folder
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,15 +1,13 @@
-"""Writing results: a file appears whole or not at all."""
+"""Writing results."""
 
 from __future__ import annotations
 
-import os
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from slabfield.checks import InputError
+from slabfield.files import write_atomically
 from slabfield.posterior.exports import write_edges
-from slabfield.posterior.files import write_atomically
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,29 +16,6 @@ if TYPE_CHECKING:
 
 THRESHOLDS = (0.5, 0.9, 0.99)
 MOST_EDGES_A_NODE = 3
-
-
-def make_folder(folder: Path) -> None:
-    """Make the folder for the results, before any work is done.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> from slabfield.cli.write import make_folder
-    >>> with TemporaryDirectory() as there:
-    ...     make_folder(Path(there) / "results")
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / f".slabfield-{os.getpid()}.tmp"
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        raise InputError(
-            f"--out must be a folder that can be written in; {folder} cannot: "
-            f"{error.strerror or error}. Name another folder."
-        ) from None
 
 
 def write_results(posterior: Posterior, edges: pd.DataFrame, folder: Path) -> list[str]:

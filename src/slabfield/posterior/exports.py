@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slabfield.posterior.files import check_target, write_atomically
+from slabfield.files import check_target, write_atomically
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slabfield.draws import Draws
+from slabfield.files import check_target
 from slabfield.posterior.convergence import LOOKED_AT, array_stats, find_problems, rhat_and_ess
 from slabfield.posterior.couplings import Couplings, spread_given_presence
 from slabfield.posterior.exports import write_edges
-from slabfield.posterior.files import check_target
 from slabfield.posterior.networks import Networks
 from slabfield.posterior.storage import save_posterior
 from slabfield.posterior.structure import Structure

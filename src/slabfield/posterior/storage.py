@@ -15,7 +15,7 @@ from scipy import sparse
 
 from slabfield.checks import InputError
 from slabfield.draws import DENSE_LIMIT, Draws, sparse_where
-from slabfield.posterior.files import check_target, write_atomically
+from slabfield.files import check_target, write_atomically
 from slabfield.posterior.seal import SAVE_AGAIN, append_seal, check_seal
 
 if TYPE_CHECKING:

@@ -10,6 +10,29 @@ from pathlib import Path
 from slabfield.checks import InputError
 
 
+def make_folder(folder: Path) -> None:
+    """Make the folder for the results, before any work is done.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from slabfield.files import make_folder
+    >>> with TemporaryDirectory() as there:
+    ...     make_folder(Path(there) / "results")
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / f".slabfield-{os.getpid()}.tmp"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise InputError(
+            f"--out must be a folder that can be written in; {folder} cannot: "
+            f"{error.strerror or error}. Name another folder."
+        ) from None
+
+
 def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
     """Write to a file beside `path`, then put it in its place in one step.
 
@@ -24,7 +47,7 @@ def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
     --------
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from slabfield.posterior.files import write_atomically
+    >>> from slabfield.files import write_atomically
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder) / "note.txt"
     ...     write_atomically(path, lambda temporary: temporary.write_text("done") and None)
@@ -56,7 +79,7 @@ def check_target(path: str | os.PathLike[str]) -> Path:
 
     Examples
     --------
-    >>> from slabfield.posterior.files import check_target
+    >>> from slabfield.files import check_target
     >>> check_target("edges.csv").name
     'edges.csv'
     """

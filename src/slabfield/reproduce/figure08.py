@@ -1,0 +1,104 @@
+"""Figure 8: sizes of couplings in the true model, Wain Max and Bayes PM, sparse and dense."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from slabfield.reproduce.bench import Workbench
+from slabfield.reproduce.cache import Result
+from slabfield.reproduce.drawing import STYLES, finish, new_figure
+from slabfield.reproduce.scores import bayes_piece, grid, path_piece, worlds
+from slabfield.reproduce.worlds import open_world
+
+TARGETS = {"sparse": 0.03, "dense": 0.65}
+ZOOM = 60
+MANY = 1_000
+STYLE: dict[str, dict[str, Any]] = {
+    "true": {"color": "black", "marker": "o", "markersize": 3},
+    "Wain Max": {**STYLES["Wain Max"], "markersize": 4},
+    "Bayes PM": {**STYLES["Bayes PM"], "markersize": 4},
+}
+
+
+def make(bench: Workbench) -> None:
+    """Take the models nearest to each density, and plot every edge that one of them has."""
+    world = worlds(bench, "lattice")[0]
+    p0s = grid(bench, "lattice")
+    pieces = [path_piece(bench, world, "Wain Max")]
+    pieces += [bayes_piece(bench, world, p0) for p0 in p0s]
+    path, *fits = bench.results(pieces, "figure 8")
+    truth = open_world(world).truth
+    assert truth is not None
+    upper = np.triu_indices(truth.n_nodes, 1)
+    parts = []
+    for name, density in TARGETS.items():
+        k = int(np.argmin(np.abs((path["edges"] != 0).mean(axis=1) - density)))
+        chosen, threshold, edges = at_density(p0s, fits, density)
+        columns = {"true": truth.coupling[upper], "Wain Max": path["edges"][k], "Bayes PM": edges}
+        table = pd.DataFrame({method: np.abs(values) for method, values in columns.items()})
+        table = table[(table != 0).any(axis=1)].sort_values("true", kind="stable")
+        table.insert(0, "model", name)
+        table["p0"], table["threshold"] = chosen, threshold
+        parts.append(table)
+    found = pd.concat(parts)
+    bench.table("figure08", found)
+    figure, axes = new_figure(1, 2, width=8.5, height=3.4)
+    for ax, name in zip(axes[:, 0], TARGETS, strict=True):
+        _panel(ax, found[found["model"] == name], f"{name} models", upper[0].size)
+    axes[0, 0].legend(frameon=False, loc="upper left", markerscale=1.5)
+    bench.picture("figure08", figure)
+
+
+def at_density(
+    p0s: Sequence[float], fits: Sequence[Result], density: float
+) -> tuple[float, float, Any]:
+    """Bayes PM at a density: p0 whose graph is nearest, its threshold moved to meet it.
+
+    The graph of edges above 0.5 goes from sparse to full within a narrow range of p0, so the
+    threshold, too, has to move a little.
+
+    Returns
+    -------
+    p0, threshold, edges
+        Edges are couplings, 0 where absent.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield.reproduce.figure08 import at_density
+    >>> chance = np.array([0.9, 0.45, 0.2, 0.1])
+    >>> fit = {"probability": chance, "edges": np.where(chance > 0.5, 1.0, 0), "mean": np.ones(4)}
+    >>> at_density([0.3], [fit], 0.5)
+    (0.3, 0.45, array([1., 1., 0., 0.]))
+    """
+    k = int(np.argmin([abs((fit["edges"] != 0).mean() - density) for fit in fits]))
+    probability = fits[k]["probability"]
+    n_kept = max(1, round(density * probability.size))
+    threshold = float(np.sort(probability)[::-1][n_kept - 1])
+    edges = np.where(probability >= threshold, np.nan_to_num(fits[k]["mean"]), 0.0)
+    return p0s[k], threshold, edges
+
+
+def _panel(ax: Axes, table: pd.DataFrame, title: str, n_pairs: int) -> None:
+    x = np.arange(len(table))
+    inset = ax.inset_axes((0.24, 0.5, 0.44, 0.47))
+    for method, style in STYLE.items():
+        shown = table[method].where(table[method] > 0)
+        for place, size in ((ax, 0.6 if len(table) > MANY else 1.0), (inset, 1.0)):
+            told = style | {"markersize": size * style["markersize"]}
+            place.plot(x, shown, linestyle="none", markeredgewidth=0, label=method, **told)
+    true = table["true"] > 0
+    top = 1.1 * max(table["true"].max(), table.loc[true, "Bayes PM"].max())
+    ax.set(ylim=(0, 2.0 * min(2.2 * top, 1.05 * table[list(STYLE)].max().max())))
+    inset.set(xlim=(max(len(table) - ZOOM, 0), len(table)), ylim=(0, top))
+    inset.tick_params(labelsize=7)
+    ax.indicate_inset_zoom(inset, edgecolor="grey")
+    densities = ", ".join(
+        f"{method} {100 * (table[method] > 0).sum() / n_pairs:.1f}%" for method in STYLE
+    )
+    finish(ax, f"{title}: {densities} of pairs", "edges by size in the true model", "|coupling|")

@@ -1,0 +1,75 @@
+"""Figure 11: Gibbs samples from models of density 0.2 learnt from MNIST images."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from slabfield.reproduce.bench import Workbench
+from slabfield.reproduce.drawing import new_figure
+from slabfield.reproduce.figure08 import at_density
+from slabfield.reproduce.images import gibbs_samples, moment_error
+from slabfield.reproduce.models import L1, field_of, mean_cll
+from slabfield.reproduce.scores import bayes_piece, grid, path_piece, worlds
+from slabfield.reproduce.worlds import open_world
+
+DENSITY = 0.2
+N_SHOWN = 36
+N_SWEEPS = 500
+N_MEASURED = 2_000
+SIDE = 6
+GAP = 1
+
+
+def make(bench: Workbench) -> None:
+    """Sample every method's model of that density; show 36, measure more."""
+    scale = bench.scale
+    world = worlds(bench, "mnist", max(scale.image_sizes))[0]
+    p0s = grid(bench, "mnist")
+    pieces = [path_piece(bench, world, method) for method in L1]
+    pieces += [bayes_piece(bench, world, p0) for p0 in p0s]
+    found = bench.results(pieces, "figure 11")
+    models: dict[str, tuple[Any, Any]] = {}
+    for method, result in zip(L1, found, strict=False):
+        k = int(np.argmin(np.abs((result["edges"] != 0).mean(axis=1) - DENSITY)))
+        models[method] = result["bias"][k], result["edges"][k]
+    fits = found[len(L1) :]
+    _, _, edges = at_density(p0s, fits, DENSITY)
+    pm = fits[int(np.argmin([abs((f["edges"] != 0).mean() - DENSITY) for f in fits]))]
+    models["Bayes PM p0"] = pm["bias"], edges
+    mixed = fits[int(np.argmin([abs(float(f["density"]) - DENSITY) for f in fits]))]
+    models["Bayes p0"] = mixed["draw_bias"], mixed["draw_edges"].astype(np.float64)
+    data = open_world(world)
+    rows, sheets = [], {"test images": data.test[:N_SHOWN].astype(np.float64)}
+    for method, (bias, edges) in models.items():
+        each = max(1, (N_MEASURED if scale.name != "tiny" else 40) // len(np.atleast_2d(bias)))
+        samples = gibbs_samples(bias, edges, each, N_SWEEPS, seed=1)
+        density = float((edges != 0).mean())
+        error = moment_error(samples, world)
+        fields = [
+            field_of(*one) for one in zip(np.atleast_2d(bias), np.atleast_2d(edges), strict=True)
+        ]
+        told = {"method": method, "n_rows": world.n_rows, "density": density}
+        rows.append({**told, "moment_error": error, "cll": mean_cll(fields, data)})
+        chosen = np.linspace(0, len(samples) - 1, N_SHOWN).astype(int)
+        sheets[f"{method}, density {density:.2f}"] = samples[chosen]
+    bench.table("figure11", pd.DataFrame(rows))
+    np.savez_compressed(bench.out / "figure11_samples.npz", **sheets)  # type: ignore[arg-type]
+    figure, axes = new_figure(3, 2, width=3.6, height=3.1)
+    for ax, (title, images) in zip(axes.ravel(), sheets.items(), strict=True):
+        ax.imshow(_sheet(images, data.shape), cmap="gray_r", vmin=0, vmax=1)
+        ax.set_title(title, fontsize=10)
+        ax.axis("off")
+    bench.picture("figure11", figure)
+
+
+def _sheet(images: Any, shape: tuple[int, int]) -> Any:
+    """Lay images out six by six, with lines of grey between them."""
+    height, width = shape
+    sheet = np.full((SIDE * (height + GAP) + GAP, SIDE * (width + GAP) + GAP), 0.4)
+    for k, image in enumerate(images):
+        top, left = (k // SIDE) * (height + GAP) + GAP, (k % SIDE) * (width + GAP) + GAP
+        sheet[top : top + height, left : left + width] = np.reshape(image, shape)
+    return sheet

@@ -1,0 +1,75 @@
+"""Rules for claims about the sampler: tables in, words and whether the rule is met out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from slabfield.reproduce.judging import ALMOST_ALL, Found, Table, bar, rms
+
+MOST_RMS, MOST_MOMENT, LIKELY = 0.05, 0.15, 0.3
+MOST_CLL = 0.05
+
+
+def inclusion_matches(edges: Table) -> Found:
+    """Compare inclusion probabilities."""
+    error = edges["probability"] - edges["probability_exact"]
+    by_p0 = error.groupby(edges["p0"]).apply(rms)
+    each = ", ".join(f"{value:.3f} at p0 = {p0:g}" for p0, value in by_p0.items())
+    return f"rms {rms(error):.3f}, bias {error.mean():+.3f} ({each})", rms(error) <= MOST_RMS
+
+
+def moments_match(edges: Table) -> Found:
+    """Compare means and sds given presence."""
+    kept = edges[(edges["probability_exact"] > LIKELY) & (edges["visit_share"] > 0)]
+    mean = rms((kept["mean"] - kept["mean_exact"]) / kept["sd_exact"])
+    sd = rms((kept["sd"] - kept["sd_exact"]) / kept["sd_exact"])
+    words = f"mean {mean:.3f} sd, sd {sd:.3f} sd, over {len(kept)} edges"
+    return words, mean <= MOST_MOMENT and sd <= MOST_MOMENT
+
+
+def predictions_match(scores: Table) -> Found:
+    """Compare likelihoods of exact and approximate models."""
+    means = scores.fillna({"setting": -1.0}).groupby(["method", "setting"])["cll"].mean()
+    gaps = {}
+    for method in ("Bayes", "Bayes PM", "Bayes p0", "Bayes PM p0"):
+        exact = method.replace("Bayes", "Bayes Exact")
+        gaps[method] = float((means[method] - means[exact]).abs().max())
+    words = ", ".join(f"{method} {gap:.3f}" for method, gap in gaps.items())
+    return f"largest differences: {words}", max(gaps.values()) <= MOST_CLL
+
+
+def momentum_shortens(moments: Table) -> Found:
+    """Compare autocorrelation times."""
+    ratio = moments["time_0"] / moments["time_0.9"]
+    words = (
+        f"times {moments['time_0'].median():.0f} (alpha 0) and {moments['time_0.9'].median():.0f} "
+        f"(0.9) iterations in the median; ratio {bar(ratio, 1)} over parameters"
+    )
+    return words, bool(ratio.median() >= 2 and (ratio > 1).mean() >= ALMOST_ALL)
+
+
+def momentum_keeps_moments(moments: Table) -> Found:
+    """Compare means and sds with what chance makes of chains of that length."""
+    chance = np.sqrt((moments["time_0"] + moments["time_0.9"]).mean() / moments["iterations"][0])
+    mean = rms((moments["mean_0"] - moments["mean_0.9"]) / moments["sd_exact"])
+    sd = rms((moments["sd_0"] - moments["sd_0.9"]) / moments["sd_exact"])
+    words = (
+        f"means differ by {mean:.3f} sd (chance {chance:.3f}), sds by {sd:.3f} of themselves "
+        f"(chance {chance / np.sqrt(2):.3f})"
+    )
+    return words, bool(mean <= 2 * chance and sd <= np.sqrt(2) * chance)
+
+
+def large_steps_bias(steps: Table) -> Found:
+    """Compare sds with exact ones over persistence and step size."""
+    found = steps.assign(error=(steps["sd_ratio"] - 1).abs()).sort_values("persistence")
+    largest = found[found["step_size"] == found["step_size"].max()]
+    small = found[found["step_size"] == found["step_size"].min()]
+    words = "; ".join(
+        f"step {step:g}: sds "
+        + ", ".join(f"{r.sd_ratio:.2f} (alpha {r.persistence:g})" for r in part.itertuples())
+        for step, part in found.groupby("step_size")
+    )
+    grows = largest["error"].is_monotonic_increasing
+    met = grows and largest["error"].max() > small["error"].max()
+    return f"{words}, in units of the exact sd", bool(met)

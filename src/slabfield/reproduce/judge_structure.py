@@ -1,0 +1,133 @@
+"""Rules for claims about structure: tables in, words and whether the rule is met out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from slabfield.reproduce.judging import L1, Found, Table, bar
+
+MOST_SPREAD, HIGH, NEAR_DENSITY, STEADY = 0.1, 0.8, 0.3, 0.25
+
+
+def _precision_at(path: Table, recalls: Any) -> Any:
+    """Best precision at each recall or above; NaN where none reaches it."""
+    known = path[path["precision"].notna()]
+    found = [known.loc[known["recall"] >= r - 1e-12, "precision"].max() for r in recalls]
+    return np.array(found, dtype=np.float64)
+
+
+def similar_recovery(points: Table) -> Found:
+    """Compare mean precision over recalls that all tunable methods reach."""
+    mine = points[points["n_rows"] == 100]
+    methods = [m for m in (*L1, "Bayes p0") if (mine["method"] == m).any()]
+    recalls = np.linspace(0.05, 1.0, 20)
+    table = {
+        method: np.mean([
+            _precision_at(part, recalls)
+            for _, part in mine[mine["method"] == method].groupby("seed")
+        ], axis=0)
+        for method in methods
+    }  # fmt: skip
+    shared = np.all([np.isfinite(values) for values in table.values()], axis=0)
+    if len(methods) < 2 or not shared.any():
+        return "no recall that all methods reach", None
+    means = {method: float(values[shared].mean()) for method, values in table.items()}
+    words = ", ".join(f"{method} {value:.2f}" for method, value in means.items())
+    spread = max(means.values()) - min(means.values())
+    reach = f"recalls {recalls[shared].min():.2f} to {recalls[shared].max():.2f}"
+    return f"{words} over {reach}", spread <= MOST_SPREAD
+
+
+def high_precision(points: Table) -> Found:
+    """Precision of the one structure that Bayes finds."""
+    mine = points[points["method"] == "Bayes"]
+    by_size = ", ".join(
+        f"{bar(part['precision'], 2)} (recall {part['recall'].mean():.2f}) at {n} rows"
+        for n, part in mine.groupby("n_rows")
+    )
+    at = mine.loc[mine["n_rows"] == 100, "precision"]
+    return f"precision {by_size}", None if at.empty else bool(at.mean() >= HIGH)
+
+
+def peaks_at_truth(scores: Table) -> Found:
+    """Compare where the mean curve peaks with the true density."""
+    words, met = [], []
+    for world, part in scores.groupby("world"):
+        curve = part[part["method"] == "Bayes p0"].groupby("setting")[["density", "cll"]].mean()
+        truth = part["true_density"].mean()
+        best = int(np.argmax(curve["cll"]))
+        nearest = int(np.argmin(np.abs(curve["density"] - truth)))
+        words.append(
+            f"{world}: peak at density {curve['density'].iloc[best]:.3f} (p0 = "
+            f"{curve.index[best]:g}), true {truth:.3f}"
+        )
+        met.append(abs(best - nearest) <= 1)
+    return "; ".join(words), all(met)
+
+
+def shrinkage(edges: Table) -> Found:
+    """Compare sizes of couplings with true ones, in sparse and in dense models."""
+    words, ratio, absent = [], {}, {}
+    for model, part in edges.groupby("model", sort=False):
+        true = part[part["true"] > 0]
+        for method in ("Wain Max", "Bayes PM"):
+            both = true[true[method] > 0]
+            ratio[model, method] = float((both[method] / both["true"]).median())
+            wrong = part.loc[(part["true"] == 0) & (part[method] > 0), method]
+            absent[model, method] = float(wrong.median()) if len(wrong) else 0.0
+            words.append(
+                f"{model}, {method}: {ratio[model, method]:.2f} of true, "
+                f"{absent[model, method]:.2f} on absent edges"
+            )
+    if not np.all(np.isfinite(list(ratio.values()))):
+        return f"medians: {'; '.join(words)}", None
+    sparse = ratio["sparse", "Wain Max"] < min(1.0, ratio["sparse", "Bayes PM"])
+    dense = absent["dense", "Wain Max"] > absent["dense", "Bayes PM"]
+    return f"medians: {'; '.join(words)}", sparse and dense
+
+
+def finds_density(scores: Table) -> Found:
+    """Compare the densities found with p0 learnt with the true ones."""
+    words, met = [], []
+    for world, part in scores.groupby("world"):
+        truth = part["true_density"].mean()
+        for method in ("Bayes", "Bayes PM"):
+            mine = part.loc[part["method"] == method, "density"]
+            words.append(f"{world}, {method}: {bar(mine)} (true {truth:.3f})")
+            met.append(abs(mine.mean() - truth) <= NEAR_DENSITY * truth)
+    return "; ".join(words), all(met)
+
+
+def density_is_steady(scores: Table) -> Found:
+    """Compare the sd of density within chains with its mean."""
+    words, met = [], []
+    for world, part in scores[scores["method"] == "Bayes"].groupby("world"):
+        share = part["density_sd"] / part["density"]
+        words.append(f"{world}: {bar(share, 2)} of the mean ({part['density'].mean():.3f})")
+        met.append(share.mean() <= STEADY)
+    return "; ".join(words), all(met)
+
+
+def sigma0_shrinks(scores: Table) -> Found:
+    """Compare sigma0 at the largest p0 with sigma0 where p0 is learnt."""
+    words, met = [], []
+    for world, part in scores.groupby("world"):
+        learnt = part[part["method"] == "Bayes"].set_index("seed")["sigma0"]
+        fixed = part[part["method"] == "Bayes p0"]
+        largest = fixed[fixed["setting"] == fixed["setting"].max()].set_index("seed")["sigma0"]
+        highest = f"at p0 = {fixed['setting'].max():g}"
+        words.append(f"{world}: {bar(largest, 2)} {highest}, {bar(learnt, 2)} learnt")
+        met.append(bool((largest < learnt).all()))
+    return "; ".join(words), all(met)
+
+
+def cheaper(widths: Table) -> Found:
+    """Compare widths of exact inference."""
+    words, met = [], []
+    for world, part in widths.groupby("world"):
+        each = {m: part.loc[part["method"] == m, "width"] for m in ("Bayes PM", *L1)}
+        words.append(f"{world}: " + ", ".join(f"{m} {bar(v, 1)}" for m, v in each.items()))
+        met.append(each["Bayes PM"].mean() < min(each[m].mean() for m in L1))
+    return "; ".join(words), all(met)

@@ -1,0 +1,200 @@
+"""The paper's models for prediction, by the paper's names, as pieces of work.
+
+=============== ====================================================================
+Bayes           mixture of 100 draws of the posterior; probabilities are averaged
+Bayes PM        one field: edges of inclusion probability 0.5 or more, posterior means
+Bayes Exact     both of these from the posterior under the exact likelihood
+... p0          the same with p0 fixed, over a grid
+Wain Max, Min   L1-penalised regressions of every node, over strengths
+MLE             L1-penalised pseudo-likelihood, over strengths
+=============== ====================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slabfield.baselines import L1Neighbourhood, L1PseudoLikelihood
+from slabfield.estimator import SpikeSlabMRF
+from slabfield.evaluate import conditional_log_likelihood, draw_fields
+from slabfield.models.field import BinaryField
+from slabfield.posterior import Posterior
+from slabfield.reproduce.worlds import Data, open_world
+
+Array = NDArray[np.float64]
+
+N_FIELDS = 100
+BINS = np.linspace(-8.0, 12.0, 201)
+FEW_EDGES = 100
+"""Histograms of couplings are kept where there are no more edges than this."""
+
+SMALLEST_STRENGTH = 0.003
+"""Last strength as a share of the first: dense enough for figure 8."""
+
+L1: dict[str, Any] = {
+    "Wain Max": L1Neighbourhood(rule="max"),
+    "Wain Min": L1Neighbourhood(rule="min"),
+    "MLE": L1PseudoLikelihood(),
+}
+
+
+def fit_bayes(
+    world: Sequence[Any],
+    p0: float | None = None,
+    likelihood: str = "particles",
+    settings: Sequence[tuple[str, Any]] = (),
+) -> dict[str, Any]:
+    """Fit the Bayesian model to a world, and score it on its test rows.
+
+    Parameters
+    ----------
+    world : World
+        The data set.
+    p0 : float, optional
+        Where it is fixed; None learns it.
+    likelihood : {"particles", "exact"}
+        "exact" is Bayes Exact.
+    settings : pairs of name and value
+        Other parameters of `SpikeSlabMRF`.
+
+    Returns
+    -------
+    dict of arrays
+        Summaries of edges and draws, fields of 100 draws (``draw_bias``, ``draw_edges``), the
+        posterior-mean field (``bias``, ``edges``), and ``cll_bayes`` and ``cll_pm``.
+
+    Examples
+    --------
+    >>> from slabfield.reproduce.models import fit_bayes
+    >>> from slabfield.reproduce.worlds import World
+    >>> short = [("n_draws", 20), ("n_warmup", 5), ("n_chains", 1)]
+    >>> found = fit_bayes(World("block", 1, 50, 10), likelihood="exact", settings=short)
+    >>> found["edges"].shape, found["draw_edges"].shape
+    ((66,), (20, 66))
+    """
+    data = open_world(world)
+    told: dict[str, Any] = {"random_state": world[1], "n_jobs": 1, **dict(settings)}
+    if p0 is not None:
+        told["inclusion_prior"] = p0
+    model = SpikeSlabMRF(likelihood, **told).fit(data.train)
+    posterior = model.posterior_
+    fields = draw_fields(posterior, N_FIELDS)
+    upper = np.triu_indices(posterior.n_nodes, 1)
+    return {
+        "bias": model.bias_,
+        "edges": model.coupling_[upper],
+        "draw_bias": np.stack([field.bias for field in fields]),
+        "draw_edges": np.stack([field.coupling[upper] for field in fields]).astype(np.float32),
+        "cll_bayes": mean_cll(fields, data),
+        "cll_pm": mean_cll(model, data),
+        **summaries(posterior),
+    }
+
+
+def summaries(posterior: Posterior) -> dict[str, Any]:
+    """Return what figures need of a posterior: edges given presence, density, p0, sigma0."""
+    draws = posterior.draws
+    visits = draws.visits().sum(axis=0)
+    mean = posterior.edge_mean
+    squares = np.bincount(draws.values.indices, draws.values.data**2, minlength=draws.n_edges)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        variance = squares / visits - mean**2
+    return {
+        "probability": posterior.edge_probability,
+        "mean": mean,
+        "sd": np.where(visits > 1, np.sqrt(np.maximum(variance, 0.0)), np.nan),
+        "visits": visits,
+        "density": posterior.density.mean(),
+        "density_sd": posterior.density.std(axis=1).mean(),
+        "sigma0": draws.sigma0.mean(),
+        "p0": draws.p0.mean(),
+        "cpu_seconds": sum(chain["cpu_seconds"] for chain in posterior.info),
+        "histogram": _histograms(posterior) if draws.n_edges <= FEW_EDGES else np.zeros((0, 0)),
+    }
+
+
+def _histograms(posterior: Posterior) -> NDArray[np.int64]:
+    """Counts of the couplings of every edge, where present, within ``BINS``."""
+    by_edge = posterior.draws.values.tocsc()
+    return np.stack([
+        np.histogram(by_edge.data[begin:end], BINS)[0]
+        for begin, end in pairwise(by_edge.indptr)
+    ])  # fmt: skip
+
+
+def fit_path(world: Sequence[Any], method: str, n_strengths: int) -> dict[str, Any]:
+    """Fit an L1 method to a world over a path of strengths, and score every one of them.
+
+    Parameters
+    ----------
+    world : World
+        The data set.
+    method : {"Wain Max", "Wain Min", "MLE"}
+    n_strengths : int
+        How many strengths.
+
+    Returns
+    -------
+    dict of arrays
+        ``strengths``, and for each of them ``bias``, ``edges`` and ``cll``.
+
+    Examples
+    --------
+    >>> from slabfield.reproduce.models import fit_path
+    >>> from slabfield.reproduce.worlds import World
+    >>> fit_path(World("block", 1, 50, 10), "MLE", 5)["edges"].shape
+    (5, 66)
+    """
+    data = open_world(world)
+    solver = L1[method]
+    solver = type(solver)(**{
+        **solver.get_params(), "n_strengths": n_strengths, "smallest": SMALLEST_STRENGTH,
+        "tolerance": 1e-8, "n_jobs": 1,
+    })  # fmt: skip
+    path = solver.path(data.train)
+    upper = np.triu_indices(data.train.shape[1], 1)
+    return {
+        "strengths": path.strengths,
+        "bias": path.bias,
+        "edges": path.coupling[:, upper[0], upper[1]],
+        "cll": np.array([mean_cll(path.field(k), data) for k in range(len(path))]),
+    }
+
+
+def true_cll(world: Sequence[Any]) -> dict[str, Any]:
+    """Score the true field of a world on its test rows.
+
+    Examples
+    --------
+    >>> from slabfield.reproduce.models import true_cll
+    >>> from slabfield.reproduce.worlds import World
+    >>> bool(true_cll(World("block", 1, 50, 10))["cll"] < 0)
+    True
+    """
+    data = open_world(world)
+    return {"cll": mean_cll(data.truth, data)}
+
+
+def mean_cll(model: Any, data: Data) -> float:
+    """Conditional log-likelihood of the test rows' groups, on average."""
+    return float(conditional_log_likelihood(model, data.test, data.groups).mean())
+
+
+def field_of(bias: Array, edges: Array) -> BinaryField:
+    """Put a field together from its biases and the couplings of ``numpy.triu_indices``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield.reproduce.models import field_of
+    >>> field_of(np.zeros(3), np.array([1.0, 0.0, 2.0])).coupling[1, 2]
+    np.float64(2.0)
+    """
+    coupling = np.zeros((bias.size, bias.size))
+    coupling[np.triu_indices(bias.size, 1)] = edges
+    return BinaryField(bias, coupling + coupling.T)

@@ -1,0 +1,124 @@
+"""slabfield beside its rivals on a user's table."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner, Result
+
+import slabfield
+from slabfield.cli.app import app
+from slabfield.datasets import make_block
+from slabfield.reproduce.comparison import compare, estimators, score_file, split_rows
+
+SHORT = ("--draws", "30", "--warmup", "10", "--chains", "1", "--jobs", "1")
+METHODS = {
+    "slabfield, mixture of draws", "slabfield, one field", "L1 neighbourhood, max",
+    "L1 neighbourhood, min", "L1 pseudo-likelihood", "Chow-Liu tree",
+}  # fmt: skip
+
+
+def call(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["compare", *map(str, arguments)])
+
+
+@pytest.fixture
+def answers(tmp_path: Path) -> Path:
+    rows = make_block(80, random_state=1, n_groups=2).rows
+    table = pd.DataFrame(rows, columns=[f"q{k}" for k in range(8)])
+    table["q0"] = np.where(table["q0"] == 1, "yes", "no")
+    table["id"] = np.arange(80)
+    path = tmp_path / "answers.csv"
+    table.to_csv(path, index=False)
+    return path
+
+
+def test_compare_prints_and_writes(answers: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    told = (answers, "--drop", "id", "--out", out, "--seed", 3, *SHORT)
+    result = call(*told)
+    assert result.exit_code == 1, result.output  # one short chain cannot be judged
+    assert "Learnt from 60 rows, tested on 20 others." in result.output
+    assert "Column 'q0': 1 = 'yes', 0 = 'no'." in result.output
+    assert "four chains or more" in result.output
+    assert "(worst: q" in result.output  # the user's own names
+    scores = pd.read_csv(out / "compare.csv")
+    assert set(scores["method"]) == METHODS
+    assert scores["cll"].between(-8, 0).all()
+    # with eight columns a group is all of them, so the tree's is its log-likelihood
+    assert (scores["cll_error"] > 0).all()
+    assert (out / "compare.png").read_bytes().startswith(b"\x89PNG")
+    again = call(*told[: -len(SHORT)], *SHORT, "--quiet")
+    assert "Learnt from" not in again.output
+    same = ["cll", "pll", "density"]
+    pd.testing.assert_frame_equal(scores[same], pd.read_csv(out / "compare.csv")[same])
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "expected"),
+    [
+        ("a,b\n0,1\n1,0\n", (), "needs at least 20 rows"),
+        ("a,b\n" + "0,1\n1,2\n2,0\n" * 10, (), "--binarize NUMBER"),
+        ("a,b\n" + "0,1\n1,\n" * 10, (), "missing"),
+        ("a,b\n" + "0,1\n1,0\n" * 10, ("--drop", "c"), "--drop must name columns"),
+        ("a,b\n" + "0,1\n1,0\n" * 10, ("--held-out", "1.5"), "--held-out"),
+    ],
+)
+def test_bad_input(content: str, options: tuple[str, ...], expected: str, tmp_path: Path) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_text(content)
+    result = call(path, "--out", tmp_path / "out", *SHORT, *options)
+    assert result.exit_code == 2
+    assert expected in result.output
+    assert not (tmp_path / "out" / "compare.csv").exists()
+
+
+def test_rows_are_held_out_at_random_and_by_seed() -> None:
+    train, test = split_rows(100, 0.3, seed=1)
+    assert sorted([*train, *test]) == list(range(100))
+    assert len(test) == 30
+    np.testing.assert_array_equal(test, split_rows(100, 0.3, seed=1)[1])
+    assert not np.array_equal(test, split_rows(100, 0.3, seed=2)[1])
+    assert len(split_rows(20, 0.9, seed=0)[0]) == 10
+
+
+def test_stored_rows_are_scored_like_others(tmp_path: Path) -> None:
+    rows = make_block(120, random_state=2).rows
+    np.savez(tmp_path / "rows.npz", train=rows[:80], test=rows[80:])
+    told = {"n_draws": 20, "n_warmup": 5, "n_chains": 1}
+    methods = estimators(4, 1, **told)
+    scores = {score.method: score for score in compare(methods, rows[:60], rows[80:110], 4)}
+    for name in methods:
+        found = score_file(str(tmp_path / "rows.npz"), name, 60, 30, 4, list(told.items()))
+        for k, method in enumerate(found["method"]):
+            assert found["cll"][k] == scores[method].cll
+            assert found["pll"][k] == scores[method].pll
+        assert bool(found["converged"]) == (name != "slabfield")
+
+
+def test_the_table_of_real_data(tmp_path: Path) -> None:
+    root = Path(__file__).parents[1]
+    rows = make_block(120, random_state=3).rows
+    (tmp_path / "debd").mkdir()
+    np.savez(tmp_path / "debd" / "nltcs.npz", train=rows[:80], test=rows[80:])
+    page = tmp_path / "page.md"
+    command = [
+        *(sys.executable, root / "benchmarks" / "real_data.py", "--sets", "nltcs", "--jobs", "1"),
+        *("--draws", "10", "--warmup", "5", "--chains", "1"),
+        *("--out", page, "--work", tmp_path / "work"),
+    ]
+    source = str(Path(slabfield.__file__).parents[1])
+    told = os.environ | {"PYTHONPATH": source, "SLABFIELD_DATA": str(tmp_path)}
+    subprocess.run(command, env=told, check=True, timeout=300, capture_output=True)
+    text = page.read_text(encoding="utf-8")
+    assert "## nltcs: 12 columns, 40 test rows" in text
+    assert "slabfield made 10 draws a chain only" in text.replace("\n", " ")
+    assert all(f"| {method}" in text for method in METHODS)
+    del told["SLABFIELD_DATA"]
+    failed = subprocess.run(command, env=told, check=False, capture_output=True, text=True)
+    assert failed.returncode == 1
+    assert "SLABFIELD_DATA" in failed.stderr
