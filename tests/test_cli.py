@@ -142,7 +142,7 @@ def test_options_reach_the_estimator(
         *("fit", csv_file("id,a,b,c\n7,0,2,1\n8,1,1,0\n9,0,2,1\n"), "--out", tmp_path / "out"),
         *("--columns", "c,a,id", "--drop", "id", "--binarize", "a=1", "--likelihood", "particles"),
         *("--preset", "paper", "--chains", 2, "--draws", 30, "--warmup", 10, "--seed", 5),
-        *("--jobs", 2, "--quiet"),
+        *("--jobs", 2, "--quiet", "--time-budget", 60),
     )
     assert result.exit_code == 0, result.output
     assert result.output == ""
@@ -154,12 +154,35 @@ def test_options_reach_the_estimator(
             "preset": "paper",
             "n_chains": 2,
             "n_draws": 30,
+            "time_budget": 60.0,
             "n_warmup": 10,
             "random_state": 5,
             "n_jobs": 2,
             "progress": False,
         }
     ]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [((), "auto"), (("--draws", "auto"), "auto"), (("--draws", "7"), 7),
+     (("--preset", "paper"), None)],
+)  # fmt: skip
+def test_draws_are_auto_unless_told_otherwise(
+    estimator: type[FakeEstimator], csv_file: Callable[..., Path], tmp_path: Path,
+    options: tuple[str, ...], expected: object,
+) -> None:  # fmt: skip
+    assert call("fit", csv_file(), "--out", tmp_path / "out", *options).exit_code == 0
+    assert estimator.calls[0]["n_draws"] == expected
+
+
+@pytest.mark.parametrize("draws", ["0", "-3", "many", "1.5", "²"])
+def test_draws_that_are_no_number_are_refused(
+    csv_file: Callable[..., Path], tmp_path: Path, draws: str
+) -> None:
+    result = call("fit", csv_file(), "--out", tmp_path / "out", f"--draws={draws}")
+    assert result.exit_code == 2
+    assert "--draws must be a whole number" in result.output
 
 
 def test_not_converged_is_exit_code_1_with_results_written(

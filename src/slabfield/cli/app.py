@@ -35,6 +35,7 @@ class Likelihood(StrEnum):
     auto = "auto"
     exact = "exact"
     particles = "particles"
+    pseudo = "pseudo"
 
 
 class Preset(StrEnum):
@@ -46,7 +47,17 @@ class Preset(StrEnum):
 
 Out = Annotated[Path, typer.Option(help="Folder for the table, picture, graph and posterior.")]
 Chains = Annotated[int, typer.Option(min=1, help="Independent runs.")]
-Draws = Annotated[int | None, typer.Option(min=1, help="Draws kept of each chain.")]
+Draws = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N|auto",
+        help="Draws kept of each chain; auto, unless --preset says otherwise: until converged.",
+    ),
+]
+Budget = Annotated[
+    float | None,
+    typer.Option(metavar="SECONDS", help="Stop then, with the draws that there are."),
+]
 Warmup = Annotated[int | None, typer.Option(min=0, help="Draws thrown away before those.")]
 Seed = Annotated[int | None, typer.Option(min=0, help="The same seed gives the same result.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print warnings and errors only.")]
@@ -99,6 +110,7 @@ def fit(
     ] = Preset.default,
     chains: Chains = 4,
     draws: Draws = None,
+    time_budget: Budget = None,
     warmup: Warmup = None,
     seed: Seed = None,
     jobs: Jobs = None,
@@ -107,13 +119,14 @@ def fit(
     """Learn a network from the two-valued columns of FILE."""
     with _plain_failures():
         from slabfield.cli.run import Settings, run
-        from slabfield.cli.table import parse_binarize, read_table, select_columns
+        from slabfield.cli.table import parse_binarize, parse_draws, read_table, select_columns
 
         settings = Settings(
             likelihood=likelihood.value,
             preset=preset.value,
             n_chains=chains,
-            n_draws=draws,
+            n_draws=parse_draws(draws, preset.value),
+            time_budget=time_budget,
             n_warmup=warmup,
             binarize=parse_binarize(binarize),
             random_state=seed,
@@ -140,6 +153,7 @@ def compare(
     likelihood: Engine = Likelihood.auto,
     chains: Chains = 4,
     draws: Draws = None,
+    time_budget: Budget = None,
     warmup: Warmup = None,
     seed: Seed = 1,
     jobs: Jobs = None,
@@ -149,12 +163,13 @@ def compare(
     with _plain_failures():
         from slabfield.cli.compare import run_comparison
         from slabfield.cli.run import Settings
-        from slabfield.cli.table import parse_binarize, read_table, select_columns
+        from slabfield.cli.table import parse_binarize, parse_draws, read_table, select_columns
 
         settings = Settings(
             likelihood=likelihood.value,
             n_chains=chains,
-            n_draws=draws,
+            n_draws=parse_draws(draws),
+            time_budget=time_budget,
             n_warmup=warmup,
             binarize=parse_binarize(binarize),
             random_state=seed,
@@ -198,10 +213,11 @@ def demo(
     """Learn the network of 16 pixels of handwritten digits, which scikit-learn carries."""
     with _plain_failures():
         from slabfield.cli.run import Settings, run
+        from slabfield.cli.table import parse_draws
         from slabfield.datasets import load_digits_binary
 
         table = load_digits_binary(pool=2)
-        settings = Settings(n_draws=draws, random_state=seed, n_jobs=jobs)
+        settings = Settings(n_draws=parse_draws(draws), random_state=seed, n_jobs=jobs)
         converged = run(table, settings, out, quiet)
     if not converged:
         raise typer.Exit(NOT_CONVERGED)

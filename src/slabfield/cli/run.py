@@ -24,7 +24,8 @@ class Settings(NamedTuple):
     likelihood: str = "auto"
     preset: str = "default"
     n_chains: int = 4
-    n_draws: int | None = None
+    n_draws: int | str | None = None
+    time_budget: float | None = None
     n_warmup: int | None = None
     binarize: float | dict[str, float] | None = None
     random_state: int | None = None

@@ -132,6 +132,27 @@ def parse_binarize(text: str | None) -> float | dict[str, float] | None:
         ) from None
 
 
+def parse_draws(text: str | None, preset: str = "default") -> int | str | None:
+    """Read a number of draws, or the word auto; left out, it is auto, or what a preset says.
+
+    Examples
+    --------
+    >>> from slabfield.cli.table import parse_draws
+    >>> parse_draws("200"), parse_draws(None), parse_draws(None, "paper")
+    (200, 'auto', None)
+    """
+    if text is None:
+        return "auto" if preset == "default" else None
+    if text == "auto":
+        return text
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise InputError(
+            f"--draws must be a whole number of at least 1, or auto; got {text!r}. Pass for "
+            "example --draws 1000."
+        )
+    return int(text)
+
+
 def _read_bytes(path: Path) -> bytes:
     try:
         content = path.read_bytes()
