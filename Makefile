@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test test-slow calibration lint types bench accuracy realdata reproduce clean
+.PHONY: help demo test test-slow calibration lint types bench lattice accuracy realdata reproduce clean
 .DEFAULT_GOAL := help
 
 help:
@@ -18,6 +18,7 @@ help:
 	@echo "make lint       style of the code (ruff)"
 	@echo "make types      type hints (mypy)"
 	@echo "make bench      speed; writes benchmarks/RESULTS.md"
+	@echo "make lattice    the default sampler beside its rivals; writes docs/lattice.md (long)"
 	@echo "make accuracy   accuracy against exact inference; writes docs/accuracy.md (long)"
 	@echo "make realdata   slabfield and its rivals on real data; writes docs/real-data.md (long)"
 	@echo "make reproduce  the paper's experiments, small; SCALE=paper for its sizes (days)"
@@ -50,8 +51,12 @@ types: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python benchmarks/run.py
 
+lattice: $(STAMP)
+	$(BIN)/python benchmarks/lattice.py
+
 accuracy: $(STAMP)
 	$(BIN)/python benchmarks/accuracy.py
+	$(BIN)/python benchmarks/default_accuracy.py
 
 realdata: $(STAMP)
 	$(BIN)/python benchmarks/real_data.py

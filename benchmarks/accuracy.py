@@ -60,6 +60,7 @@ class Task(NamedTuple):
     p0: float | None
     chain: int
     settings: Settings
+    n_rows: int = N_ROWS
 
 
 def make_problem(seed: int, p0: float | None, n_rows: int = N_ROWS) -> Problem:
@@ -91,12 +92,13 @@ def summarise(task: Task, sampler: str, folder: Path) -> dict:
     settings = task.settings
     length = f"{settings.n_warmup}+{settings.n_draws}x{settings.thin}"
     name = settings.engine if settings.scheme == "collapsed" else settings.scheme
+    name += "" if task.n_rows == N_ROWS else f"-rows{task.n_rows}"
     file = folder / f"{name}-{task.seed}-{task.p0}-{task.chain}-{length}-{sampler}.npz"
     if file.exists():
         with np.load(file) as kept:
             return dict(kept)
     clock = time.process_time()
-    result = run_chain(make_problem(task.seed, task.p0), settings, seed=100,
+    result = run_chain(make_problem(task.seed, task.p0, task.n_rows), settings, seed=100,
                        chain_index=task.chain, report=_silent)  # fmt: skip
     cpu = time.process_time() - clock
     print(f"  {file.stem}: {cpu:.0f} CPU s", flush=True)
@@ -187,7 +189,8 @@ def verdicts(table: pd.DataFrame) -> list[str]:
 def to_markdown(table: pd.DataFrame) -> str:
     head = list(table.columns)
     formats = {
-        "rms": "{:.4f}", "one chain": "{:.4f}", "max": "{:.3f}", "bias": "{:+.4f}",
+        "rms": "{:.4f}", "rms, visits counted": "{:.4f}", "one chain": "{:.4f}",
+        "max": "{:.3f}", "bias": "{:+.4f}",
         "mean, in sd": "{:.3f}", "sd, in sd": "{:.3f}", "CPU s": "{:.0f}",
     }  # fmt: skip
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
