@@ -54,7 +54,7 @@ def test_parameters_are_kept_as_they_were_given() -> None:
         "binarize": {"a": 2}, "random_state": 5, "n_jobs": 1, "progress": True, "n_particles": 64,
         "n_sweeps": 2, "step_size": 1, "persistence": 0, "jump_scale": 0.1,
         "preconditioner": "full", "restart": True, "thin": 3, "add_probability": 1,
-        "delete_probability": 0.5, "pseudo_weight": 0.7,
+        "delete_probability": 0.5, "pseudo_weight": 0.7, "max_draws": 50, "time_budget": 9,
     }  # fmt: skip
     model = SpikeSlabMRF(**given)
     assert set(model.get_params()) == set(given)

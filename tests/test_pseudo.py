@@ -92,7 +92,7 @@ def block_problem() -> Problem:
 
 def test_integrals_series_and_draws(block_problem):
     problem = block_problem
-    chain = start_collapsed(problem, pseudo(), chain_rng(1, 0))
+    chain = start_collapsed(problem, pseudo(), chain_rng(1, 0), "empty")
     x, weight = problem.rows.astype(float), 0.5
     mean, counts = x.mean(axis=0), problem.sums.bias
     field = chain.state.bias
