@@ -8,9 +8,10 @@ from slabfield._jit import inner
 from slabfield.moves.pair import draw_value, facts_of, give, judge, log_odds_of, scale_of, steeper
 from slabfield.moves.state import insert, remove
 
-# Flips tried in a block, at most; and among how many nodes
-MOST_FLIPS = 8
+# Among how many nodes edges are flipped together, and in a block how many edges at most, by tries
+# and open edges: where many are open, a few tries would hardly meet those that compete
 MOST_NODES = 4
+MOST_LOOKED_AT = 24
 
 
 @inner
@@ -27,7 +28,9 @@ def list_open(edges, n_edges, marked, listed):
 @inner
 def n_flips(n_open):
     """Flips to try among so many edges: as many as there are pairs of them, within a bound."""
-    return min(n_open * (n_open - 1) // 2, MOST_FLIPS)
+    if n_open < 2:
+        return 0
+    return min(n_open * (n_open - 1) // 2, MOST_LOOKED_AT // n_open)
 
 
 @inner

@@ -42,7 +42,9 @@ SEEN_SWEEPS, SEEN_NODES, SEEN_PARTICLES = 48, 64, 256
 # Mean autocorrelation of nodes that counts as forgotten
 FORGOTTEN = 0.3
 # Noise variance of open log odds that warm-up aims to stay below, and Gibbs sweeps at most: with
-# weights, in small fields where most edges hang together; and without
+# weights, in small fields, where all edges are open (the fewer are, the less errors add up); and
+# without. Edges closer to certain than this are not open
+DECIDED = 0.05
 WEIGHTED_NOISE, WEIGHTED_SWEEPS = 0.06, 2
 PLAIN_NOISE, PLAIN_SWEEPS = 0.5, 8
 # Sweeps of the pseudo-likelihood's sampler before plans, and again before starts, are made of it
@@ -308,7 +310,7 @@ def planned(problem: Problem, tally: Tally, k: int) -> Plan:
 def revised_particles(chain: CollapsedChain, engine: ParticleCubes, noise: float) -> ParticleCubes:
     """Settle how many particles there are, and how often they are swept."""
     settings = chain.settings
-    limit = WEIGHTED_NOISE if engine.weighted else PLAIN_NOISE
+    limit = WEIGHTED_NOISE / open_share(chain.tally) if engine.weighted else PLAIN_NOISE
     n = engine.states.shape[1]
     if settings.n_particles == 0 and noise > limit and n < MOST_PARTICLES:
         factor = 2 if noise < 2 * limit else 4
@@ -318,6 +320,12 @@ def revised_particles(chain: CollapsedChain, engine: ParticleCubes, noise: float
     if settings.n_sweeps == 0:
         engine = engine._replace(n_sweeps=sweeps_to_forget(engine, chain.state, chain.rng))
     return engine
+
+
+def open_share(tally: Tally) -> float:
+    """Share of the edges that are neither clearly present nor clearly absent; a quarter or more."""
+    chance = tally.chance / np.maximum(tally.visits, 1)
+    return max(float(np.mean(np.abs(chance - 0.5) < 0.5 - DECIDED)), 0.25)
 
 
 def half_against_half(engine: ParticleCubes) -> float:
