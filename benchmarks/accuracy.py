@@ -40,8 +40,8 @@ SEEDS = (1, 2, 3)
 P0_ALL = (None, 0.1, 0.5, 0.9, 0.99)
 P0_EXACT_ONLY = (1e-4, 0.01)
 # sweeps of each reference run: more where the structure is more open, and mixing slower
-GOLD_DRAWS = {None: 40_000, 0.1: 30_000, 0.5: 30_000, 0.9: 10_000, 0.99: 5_000}
-GOLD_DRAWS |= {1e-4: 160_000, 0.01: 40_000}
+GOLD_DRAWS = {None: 40_000, 0.1: 160_000, 0.5: 30_000, 0.9: 10_000, 0.99: 5_000}
+GOLD_DRAWS |= dict.fromkeys(P0_EXACT_ONLY, 160_000)
 # paper: as many as the estimator runs; the reference: run against run
 N_CHAINS = {
     "collapsed": 2, "Bayes Exact": 2, "paper": 4, "particles": 4, "pseudo": 4,

@@ -10,9 +10,11 @@ from slabfield.models.binary import BinaryPairwise
 from slabfield.sampler.plan import (
     EDGES_PER_NODE,
     LIKELY,
+    MOST_FLIPS,
     RANDOM_SHARE,
     RAREST,
     cover,
+    flips_worth,
     make_plan,
     no_plan,
     screen,
@@ -96,6 +98,11 @@ def test_every_pair_is_met_often_enough_where_likely_edges_are_few():
     plan = make_plan(worth, worth, model.ends, n_nodes, k)
     share = plan.n_random * k * (k - 1) / 2 / model.n_interactions
     assert share >= 0.9 / RAREST
+
+
+def test_flips_are_tried_more_often_where_edges_are_few():
+    tries = [flips_worth(np.full(66, density)) for density in (0.0, 0.02, 0.1, 0.5, 0.9, 1.0)]
+    assert tries == [MOST_FLIPS, MOST_FLIPS, 11, 4, 11, MOST_FLIPS]
 
 
 def test_no_plan_has_no_blocks():

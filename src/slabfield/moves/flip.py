@@ -8,10 +8,8 @@ from slabfield._jit import inner
 from slabfield.moves.pair import draw_value, facts_of, give, judge, log_odds_of, scale_of, steeper
 from slabfield.moves.state import insert, remove
 
-# Among how many nodes edges are flipped together, and in a block how many edges at most, by tries
-# and open edges: where many are open, a few tries would hardly meet those that compete
+# Among how many nodes edges are flipped together
 MOST_NODES = 4
-MOST_LOOKED_AT = 24
 
 
 @inner
@@ -26,14 +24,6 @@ def list_open(edges, n_edges, marked, listed):
 
 
 @inner
-def n_flips(n_open):
-    """Flips to try among so many edges: as many as there are pairs of them, within a bound."""
-    if n_open < 2:
-        return 0
-    return min(n_open * (n_open - 1) // 2, MOST_LOOKED_AT // n_open)
-
-
-@inner
 def choose_some(listed, n_open, rng):
     """Bring two, three or four of the listed edges, at random, to the first places; how many."""
     uniform = rng.random()
@@ -45,23 +35,26 @@ def choose_some(listed, n_open, rng):
 
 
 @inner
-def may_flip(edges, chosen, inclusion):
-    """Whether edges are free and lie among at most four nodes, where they can compete."""
-    nodes, free = 0, True
+def may_flip(edges, chosen, inclusion, present):
+    """Whether edges are free, not all alike, and among at most four nodes: where they compete."""
+    nodes, free, n_present = 0, True, 0
     for m in range(chosen.size):
         edge = chosen[m]
         nodes |= (1 << edges[edge, 1]) | (1 << edges[edge, 2])
         free = free and inclusion[edges[edge, 0]] != 0.0 and inclusion[edges[edge, 0]] != 1.0
+        n_present += present[edges[edge, 0]]
+    if not free or n_present == 0 or n_present == chosen.size:
+        return False
     count = 0
     while nodes:
         nodes &= nodes - 1
         count += 1
-    return free and count <= MOST_NODES
+    return count <= MOST_NODES
 
 
 @inner
-def flip_edges(sums, prior, state, block, k, n_open, rng):
-    """Draw a few open edges of a block; propose that each becomes what it is not.
+def flip_edges(sums, prior, state, block, k, n_open, n_tries, rng):
+    """Draw some open edges of a block, some of them present; propose that each is what it is not.
 
     One edge often stands for another, or two for two others; single updates would have to cross
     states that have all or none of them. Those absent are drawn one after the other, each from its
@@ -77,10 +70,10 @@ def flip_edges(sums, prior, state, block, k, n_open, rng):
     prior_a, prior_b = prior.beta_a, prior.beta_b
     scale = scale_of(sums.n_rows, state.hyper[1], prior.bias_precision)
     changed = False
-    for _ in range(n_flips(n_open)):
+    for _ in range(min(n_tries, n_open * (n_open - 1) // 2)):
         size = choose_some(block.open, n_open, rng)
         chosen = block.open[:size]
-        if not may_flip(edges, chosen, inclusion):
+        if not may_flip(edges, chosen, inclusion, present):
             continue
         odds, count = 0.0, counts[0]
         summed[:] = 0.0

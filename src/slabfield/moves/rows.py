@@ -22,7 +22,6 @@ import math
 from slabfield._jit import inner
 from slabfield.kernels.rows import log_sum, power_sums, shift_field, tilted_sums
 from slabfield.likelihood.pseudo import refresh
-from slabfield.moves.flip import n_flips
 from slabfield.moves.pair import facts_of, log_odds_of
 from slabfield.moves.state import insert, remove
 
@@ -320,7 +319,7 @@ def update_edges(engine, sums, prior, state, block, n_edges, scale, tally, rng):
 
 
 @inner
-def swap_edges(engine, sums, prior, state, block, n_open, scale, rng):
+def swap_edges(engine, sums, prior, state, block, n_open, n_tries, scale, rng):
     """Draw two open edges of a block; if just one is present, settle which of them it is.
 
     Given that exactly one of the two is, which one it is has odds of the ratio of their evidence
@@ -333,7 +332,7 @@ def swap_edges(engine, sums, prior, state, block, n_open, scale, rng):
     coupling, bias, present, inclusion = state.coupling, state.bias, state.present, prior.inclusion
     data_sum, bias_sum = sums.coupling, sums.bias
     prior_a, prior_b = prior.beta_a, prior.beta_b
-    for _ in range(n_flips(n_open)):
+    for _ in range(min(n_tries, n_open * (n_open - 1) // 2)):
         leaving = block.open[int(rng.random() * n_open)]
         entering = block.open[int(rng.random() * n_open)]
         if present[edges[leaving, 0]] == present[edges[entering, 0]]:

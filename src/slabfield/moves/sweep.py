@@ -22,12 +22,13 @@ class Plan(NamedTuple):
     """What a sweep does: the blocks that it always updates, and how many more drawn at random.
 
     With no blocks, a sweep goes over all pairs of nodes. ``open`` marks the edges that may be
-    flipped together: those that warm-up saw neither always present nor always absent.
+    flipped together, and ``n_flips`` says how often that is tried in a block.
     """
 
     blocks: NDArray[np.int64]
     n_random: int
     open: NDArray[np.bool_]
+    n_flips: int
 
 
 @inner
@@ -58,7 +59,7 @@ def update_cube(engine, sums, prior, state, block, k, n_edges, first, last, plan
     open_block(engine, state, block.nodes[:k], block.mass)
     changed = update_edges(sums, prior, state, block, k, n_edges, tally, rng)
     n_open = list_open(block.edges, n_edges, plan.open, block.open)
-    changed = flip_edges(sums, prior, state, block, k, n_open, rng) or changed
+    changed = flip_edges(sums, prior, state, block, k, n_open, plan.n_flips, rng) or changed
     update_biases(sums, prior, state, block, k, first, last, rng)
     if changed or last > first:
         leave_block(engine, state, block.nodes[:k], block.mass, rng)
@@ -70,7 +71,7 @@ def update_rows(engine, sums, prior, state, block, k, n_edges, first, last, plan
     scale = scale_of(sums.n_rows, state.hyper[1], prior.bias_precision)
     rows.update_edges(engine, sums, prior, state, block, n_edges, scale, tally, rng)
     n_open = list_open(block.edges, n_edges, plan.open, block.open)
-    rows.swap_edges(engine, sums, prior, state, block, n_open, scale, rng)
+    rows.swap_edges(engine, sums, prior, state, block, n_open, plan.n_flips, scale, rng)
     rows.update_biases(engine, sums, prior, state, block, first, last, rng)
 
 

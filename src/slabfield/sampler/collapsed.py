@@ -23,9 +23,9 @@ from slabfield.sampler.iteration import Record, collapsed, new_record, settle
 from slabfield.sampler.plan import (
     FULL_NODES,
     FULL_NODES_ON_ROWS,
+    flips_worth,
     make_plan,
     no_plan,
-    open_edges,
     screen,
 )
 from slabfield.sampler.settings import Settings
@@ -285,7 +285,7 @@ def revise(chain: CollapsedChain) -> CollapsedChain:
     if chain.plan.blocks.shape[0] > 0:
         return fresh._replace(plan=planned(problem, tally, chain.plan.blocks.shape[1]))
     chance = tally.chance / np.maximum(tally.visits, 1)
-    return fresh._replace(plan=chain.plan._replace(open=open_edges(chance)))
+    return fresh._replace(plan=chain.plan._replace(n_flips=flips_worth(chance)))
 
 
 def first_plan(problem: Problem, k: int, n_full: int) -> Plan:

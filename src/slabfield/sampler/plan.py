@@ -22,16 +22,20 @@ RANDOM_SHARE = 0.6
 RAREST = 40
 # Edges closer than this to certain are not flipped together with others
 DECIDED = 0.003
+# Flips tried in a block, and where edges are few at most
+N_FLIPS, MOST_FLIPS = 8, 30
 
 
 def no_plan(k: int, n_edges: int) -> Plan:
     """Return the plan of going over all pairs, all of them open."""
-    return Plan(np.zeros((0, k), np.int64), 0, np.ones(n_edges, np.bool_))
+    return Plan(np.zeros((0, k), np.int64), 0, np.ones(n_edges, np.bool_), N_FLIPS)
 
 
-def open_edges(chance: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Edges that are worth flipping together with others."""
-    return (chance >= DECIDED) & (chance <= 1 - DECIDED)
+def flips_worth(chance: NDArray[np.float64]) -> int:
+    """Flips to try in a block so that in about two of them some edges are present and some not."""
+    density = float(np.mean(chance))
+    mixed = max(2 * density * (1 - density), 1e-9)
+    return int(np.clip(round(2 / mixed), 2, MOST_FLIPS))
 
 
 def screen(sums: Sums, ends: tuple[NDArray[np.int64], NDArray[np.int64]]) -> NDArray[np.float64]:
@@ -69,7 +73,8 @@ def make_plan(
     blocks = np.concatenate([stars, rest])
     edges_per_block = k * (k - 1) // 2
     n_random = max(int(RANDOM_SHARE * len(blocks)), worth.size // (edges_per_block * RAREST))
-    return Plan(blocks, n_random, open_edges(chance))
+    decided = (chance < DECIDED) | (chance > 1 - DECIDED)
+    return Plan(blocks, n_random, ~decided, N_FLIPS)
 
 
 def star_blocks(
