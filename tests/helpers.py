@@ -14,12 +14,12 @@ from slabfield.kernels.slab import (
     survey,
 )
 from slabfield.likelihood.engine import advance, leave_block, log_ratio, open_block
-from slabfield.moves.flip import flip_edges, list_open
+from slabfield.moves.flip import flip_edges, list_open, shuffle
 from slabfield.moves.hyper import draw_hyper
 from slabfield.moves.jump import jump_in_turn
 from slabfield.moves.langevin import adjusted_langevin_step
 from slabfield.moves.pair import update_biases, update_edges
-from slabfield.moves.sweep import count_learnt, full_sweep, list_edges, planned_sweep, shuffle
+from slabfield.moves.sweep import count_learnt, full_sweep, list_edges, planned_sweep
 
 
 @jit

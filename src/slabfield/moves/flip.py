@@ -24,13 +24,19 @@ def list_open(edges, n_edges, marked, listed):
 
 
 @inner
+def shuffle(order, n_first, rng):
+    """Bring a random choice of all, in random order, to the first places."""
+    for m in range(n_first):
+        other = m + int(rng.random() * (order.size - m))
+        order[m], order[other] = order[other], order[m]
+
+
+@inner
 def choose_some(listed, n_open, rng):
     """Bring two, three or four of the listed edges, at random, to the first places; how many."""
     uniform = rng.random()
     size = min(2 if uniform < 0.5 else 3 if uniform < 0.75 else 4, n_open)
-    for m in range(size):
-        other = m + int(rng.random() * (n_open - m))
-        listed[m], listed[other] = listed[other], listed[m]
+    shuffle(listed[:n_open], size, rng)
     return size
 
 

@@ -83,6 +83,11 @@ class Tally(NamedTuple):
     visits: NDArray[np.int64]
     noise: NDArray[np.float64]
 
+    @property
+    def mean_chance(self) -> NDArray[np.float64]:
+        """Mean of the conditional probabilities of every edge; zero where it was never visited."""
+        return self.chance / np.maximum(self.visits, 1)
+
 
 def new_tally(n_edges: int) -> Tally:
     """Return empty sums."""
@@ -260,14 +265,20 @@ def update_edges(sums, prior, state, block, k, n_edges, tally, rng):
         if stays:
             value = draw_value(scale[0], needs, rng)
         if stays != (present[alpha] != 0):
-            if stays:
-                insert(state, alpha)
-            else:
-                remove(state, alpha)
-            if math.isnan(inclusion[alpha]):
-                counts[0] += 1 if stays else -1
+            turn(state, alpha, stays, math.isnan(inclusion[alpha]), counts)
         changed = give(mass, k, facts, coupling, bias, value) or changed
     return changed
+
+
+@inner
+def turn(state, alpha, stays, learnt, counts):
+    """Make an edge present or absent, and count it if it shares p0."""
+    if stays:
+        insert(state, alpha)
+    else:
+        remove(state, alpha)
+    if learnt:
+        counts[0] += 1 if stays else -1
 
 
 @inner

@@ -22,7 +22,7 @@ import math
 from slabfield._jit import inner
 from slabfield.kernels.rows import log_sum, power_sums, shift_field, tilted_sums
 from slabfield.likelihood.pseudo import refresh
-from slabfield.moves.pair import facts_of, log_odds_of
+from slabfield.moves.pair import facts_of, log_odds_of, turn
 from slabfield.moves.state import insert, remove
 
 # Couplings stay within this: the slab is cut there. Biases move by at most twice as much at a time
@@ -308,12 +308,7 @@ def update_edges(engine, sums, prior, state, block, n_edges, scale, tally, rng):
                 peak = find_peak(start, rows, sides, shape)
             change = draw_exactly(peak, rows, sides, shape, rng)
         if stays != (present[alpha] != 0):
-            if stays:
-                insert(state, alpha)
-            else:
-                remove(state, alpha)
-            if math.isnan(inclusion[alpha]):
-                counts[0] += 1 if stays else -1
+            turn(state, alpha, stays, math.isnan(inclusion[alpha]), counts)
         coupling[alpha] = before + change if stays else 0.0
         give(x, field, p, total, powers, n_rows, facts, bias, change)
 

@@ -14,7 +14,7 @@ from slabfield.likelihood.cubes import ExactCubes, ParticleCubes
 from slabfield.likelihood.engine import leave_block, open_block
 from slabfield.likelihood.pseudo import PseudoRows
 from slabfield.moves import rows
-from slabfield.moves.flip import flip_edges, list_open
+from slabfield.moves.flip import flip_edges, list_open, shuffle
 from slabfield.moves.pair import scale_of, update_biases, update_edges
 
 
@@ -83,14 +83,6 @@ def count_learnt(inclusion, present, counts):
         if math.isnan(inclusion[alpha]):
             counts[0] += present[alpha]
             counts[1] += 1
-
-
-@inner
-def shuffle(order, n_first, rng):
-    """Bring a random choice of nodes, in random order, to the first places."""
-    for m in range(n_first):
-        other = m + int(rng.random() * (order.size - m))
-        order[m], order[other] = order[other], order[m]
 
 
 @inner

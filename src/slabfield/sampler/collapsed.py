@@ -44,7 +44,7 @@ FORGOTTEN = 0.3
 # Noise variance of open log odds that warm-up aims to stay below, and Gibbs sweeps at most: with
 # weights, in small fields, where all edges are open (the fewer are, the less errors add up); and
 # without. Edges closer to certain than this are not open
-DECIDED = 0.05
+CLEAR = 0.05
 WEIGHTED_NOISE, WEIGHTED_SWEEPS = 0.06, 2
 PLAIN_NOISE, PLAIN_SWEEPS = 0.5, 8
 # Sweeps of the pseudo-likelihood's sampler before plans, and again before starts, are made of it
@@ -125,7 +125,7 @@ def start_pseudo(
     return CollapsedChain(
         problem, settings, pseudo_rows(model, problem.rows, settings.pseudo_weight),
         modest_state(problem, "empty" if kind == "pseudo" else kind, rng), block,
-        first_plan(problem, k, FULL_NODES_ON_ROWS), new_tally(n_edges), rng,
+        first_plan(problem, k), new_tally(n_edges), rng,
     )  # fmt: skip
 
 
@@ -140,7 +140,7 @@ def start_particles(
     model, sums = problem.model, problem.sums
     d, n_edges = model.n_nodes, model.n_interactions
     k = min(PARTICLE_BLOCK, d)
-    plan, rough = first_plan(problem, k, FULL_NODES), None
+    plan, rough = no_plan(k, n_edges), None
     state = modest_state(problem, kind, rng)
     if d > FULL_NODES:
         guess = rough_answer(problem, rng)
@@ -284,14 +284,13 @@ def revise(chain: CollapsedChain) -> CollapsedChain:
         fresh = fresh._replace(engine=revised_particles(chain, chain.engine, noise))
     if chain.plan.blocks.shape[0] > 0:
         return fresh._replace(plan=planned(problem, tally, chain.plan.blocks.shape[1]))
-    chance = tally.chance / np.maximum(tally.visits, 1)
-    return fresh._replace(plan=chain.plan._replace(n_flips=flips_worth(chance)))
+    return fresh._replace(plan=chain.plan._replace(n_flips=flips_worth(tally.mean_chance)))
 
 
-def first_plan(problem: Problem, k: int, n_full: int) -> Plan:
-    """Return the plan of a chain that knows nothing yet; up to n_full nodes, of all pairs."""
+def first_plan(problem: Problem, k: int) -> Plan:
+    """Return the plan of a chain on rows that knows nothing yet: of all pairs if they are few."""
     model = problem.model
-    if model.n_nodes <= n_full:
+    if model.n_nodes <= FULL_NODES_ON_ROWS:
         return no_plan(k, model.n_interactions)
     score = screen(problem.sums, model.ends)
     return make_plan(score, np.zeros(score.size), model.ends, model.n_nodes, k)
@@ -300,7 +299,7 @@ def first_plan(problem: Problem, k: int, n_full: int) -> Plan:
 def planned(problem: Problem, tally: Tally, k: int) -> Plan:
     """Return a plan by what was seen of every edge, or else by its correlation in the data."""
     model = problem.model
-    chance = tally.chance / np.maximum(tally.visits, 1)
+    chance = tally.mean_chance
     score = screen(problem.sums, model.ends)
     worth = np.where(tally.visits > 0, chance * (1 - chance), score / (1e3 + score))
     worth = np.maximum(worth, 1e-3 * chance)
@@ -324,8 +323,7 @@ def revised_particles(chain: CollapsedChain, engine: ParticleCubes, noise: float
 
 def open_share(tally: Tally) -> float:
     """Share of the edges that are neither clearly present nor clearly absent; a quarter or more."""
-    chance = tally.chance / np.maximum(tally.visits, 1)
-    return max(float(np.mean(np.abs(chance - 0.5) < 0.5 - DECIDED)), 0.25)
+    return max(float(np.mean(np.abs(tally.mean_chance - 0.5) < 0.5 - CLEAR)), 0.25)
 
 
 def half_against_half(engine: ParticleCubes) -> float:

@@ -182,8 +182,8 @@ class ChainRun:
         info = Info(*(int(t) for t in self.totals))
         widths, chance = None, np.full(record.shown.shape[1], np.nan)
         if isinstance(self.chain, CollapsedChain):
-            visits = self.chain.tally.visits
-            chance = np.where(visits > 0, self.chain.tally.chance / np.maximum(visits, 1), np.nan)
+            tally = self.chain.tally
+            chance = np.where(tally.visits > 0, tally.mean_chance, np.nan)
         else:
             widths = self.chain.jumps.width
         return ChainResult(record, info, self.cpu_seconds, widths, chance, self.settled())
