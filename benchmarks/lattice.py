@@ -20,7 +20,7 @@ import pandas as pd
 from sklearn.metrics import roc_auc_score
 
 from slabfield import SpikeSlabMRF
-from slabfield._jit import source_fingerprint
+from slabfield._jit import COMPILED, source_fingerprint
 from slabfield.baselines import L1Neighbourhood, L1PseudoLikelihood
 from slabfield.datasets import make_lattice
 from slabfield.evaluate import edge_recovery, pseudo_log_likelihood
@@ -116,7 +116,7 @@ def run(method: str, n_rows: int, seed: int) -> dict:
 
 def kept(method: str, n_rows: int, seed: int, folder: Path) -> dict:
     """Run one method, unless its result is kept; ours only where the sources are the same."""
-    version = source_fingerprint() if method.startswith(OURS) else "1"
+    version = source_fingerprint((*COMPILED, "sampler/*.py")) if method.startswith(OURS) else "1"
     name = "".join(c if c.isalnum() else "-" for c in f"{method} {n_rows} {seed} {version}")
     file = folder / f"{name}.json"
     if file.exists():

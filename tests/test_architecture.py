@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import slabfield
+from slabfield._jit import COMPILED
 
 PACKAGE = Path(slabfield.__file__).parent
 MOST_LINES = 400
@@ -111,6 +112,27 @@ def test_plots_are_used_by_the_command_line_only() -> None:
         and any(name.startswith("slabfield.plots") for _, name in imported_modules(path))
     }
     assert users <= {"plots", "cli"}
+
+
+def test_compiled_code_is_kept_by_the_sources_it_is_made_from() -> None:
+    kept = {path for pattern in COMPILED for path in PACKAGE.glob(pattern)}
+    users = {
+        path
+        for path in PACKAGE.rglob("*.py")
+        for _, name in imported_modules(path)
+        if name in {f"slabfield._jit.{how}" for how in ("jit", "inner", "fast", "generic")}
+    }
+    assert users
+    assert users <= kept
+    beyond = {
+        f"{path.relative_to(PACKAGE)} imports {name}"
+        for path in kept
+        for _, name in imported_modules(path)
+        if name.startswith("slabfield.")
+        and not {PACKAGE.parent / (name.rpartition(".")[0].replace(".", "/") + ".py"),
+                 PACKAGE.parent / (name.replace(".", "/") + ".py")} & kept
+    }  # fmt: skip
+    assert not beyond
 
 
 def test_numba_is_imported_in_one_file() -> None:

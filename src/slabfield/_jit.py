@@ -1,7 +1,7 @@
 """The only place that imports numba: how functions are compiled, cached and chosen by type.
 
-Compiled code is kept on disk, in a folder named after the content of the package's sources, so that
-an edited source never meets code compiled from an older one. The environment variable
+Compiled code is kept on disk, in a folder named after the content of the sources that are compiled,
+so that an edited source never meets code compiled from an older one. The environment variable
 ``SLABFIELD_CACHE`` names another folder, or switches the cache off with ``off``.
 """
 
@@ -11,7 +11,7 @@ import functools
 import hashlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -36,12 +36,19 @@ def _user_cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 
-def source_fingerprint() -> str:
-    """Name of what the package's sources and numba are: the same name, the same compiled code."""
+COMPILED = (
+    *("_jit.py", "kernels/*.py", "models/*.py", "priors.py"),
+    *("likelihood/*.py", "moves/*.py", "sampler/iteration.py"),
+)
+"""The sources that compiled code is made from: those that import this one, and what they import."""
+
+
+def source_fingerprint(sources: Iterable[str]) -> str:
+    """Name of what the given sources and numba are: the same name, the same compiled code."""
     digest = hashlib.sha256(f"{numba.__version__} {sys.version}".encode())
     root = Path(__file__).parent
-    for source in sorted(root.rglob("*.py")):
-        digest.update(str(source.relative_to(root)).encode())
+    for source in sorted({path for pattern in sources for path in root.glob(pattern)}):
+        digest.update(source.relative_to(root).as_posix().encode())
         digest.update(source.read_bytes())
     return digest.hexdigest()[:16]
 
@@ -51,7 +58,8 @@ def _cache_folder() -> Path | None:
     setting = os.environ.get("SLABFIELD_CACHE", "")
     if setting.lower() in {"off", "0", "no"}:
         return None
-    folder = (Path(setting) if setting else _user_cache() / "slabfield") / source_fingerprint()
+    parent = Path(setting) if setting else _user_cache() / "slabfield"
+    folder = parent / source_fingerprint(COMPILED)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:

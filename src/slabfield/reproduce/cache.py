@@ -99,11 +99,7 @@ class Cache:
 
 @cache
 def fingerprint(source: str) -> str:
-    """Name of the sources that numbers come from: the package but for drawing, and one file.
-
-    ``_jit.source_fingerprint`` names all of the package; by it, a longer label in a picture would
-    throw days of work away.
-    """
+    """Name of the sources that numbers come from: the package but for drawing, and one file."""
     kept = [path for path in PACKAGE.rglob("*.py") if part_of(path) not in DRAWING]
     digest = hashlib.sha256()
     for path in [*sorted(kept), PACKAGE / "reproduce" / "worlds.py", Path(source)]:
