@@ -19,10 +19,12 @@ import numba as _numba
 from filelock import FileLock
 from numba import extending as _extending
 from numba.core import caching as _caching
+from numba.core import codegen as _codegen
 
 # numba is used untyped: its stubs leave out what is needed of it here
 numba: Any = _numba
 FunctionCache: Any = _caching.FunctionCache
+JITCodeLibrary: Any = _codegen.JITCodeLibrary
 extending: Any = _extending
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -83,6 +85,28 @@ class _LockedCache(FunctionCache):  # type: ignore[misc]
             super().save_overload(sig, data)
 
 
+_sealed: set[str] = set()
+_optimize: Callable[[Any], None] = JITCodeLibrary._optimize_final_module
+
+
+def _optimize_sealed(library: Any) -> None:
+    """Optimize a compiled function, one that Python calls with copies of its own of all it calls.
+
+    numba leaves the functions that are called open to be shared between compiled functions, and the
+    loader takes the copy that came first. Copies are optimized in different company; where sums may
+    be reordered they differ in the last bit, so that draws would depend on what was compiled or
+    loaded before, in this process and in the one that filled the disk cache.
+    """
+    if library.name in _sealed:
+        for function in library._final_module.functions:
+            if not function.is_declaration and function.linkage.name == "linkonce_odr":
+                function.linkage = "internal"
+    _optimize(library)
+
+
+JITCodeLibrary._optimize_final_module = _optimize_sealed
+
+
 def _locked(dispatcher: Any) -> Any:
     """Give a compiled function its place in the disk cache."""
     if CACHE_FOLDER is not None:
@@ -97,6 +121,7 @@ def _locked(dispatcher: Any) -> Any:
 
 def jit(function: Callable[..., Any]) -> Any:
     """Compile a function that Python calls, in strict IEEE arithmetic, cached on disk."""
+    _sealed.add(function.__qualname__)
     return _locked(numba.njit(**OPTIONS)(function))
 
 

@@ -1,0 +1,47 @@
+"""Compiled functions: a function that Python calls owns all that it calls."""
+
+import numpy as np
+import pytest
+
+from slabfield._jit import fast, inner, jit
+
+
+@fast
+def total(values):
+    result = np.float32(0.0)
+    for k in range(values.size):
+        result += values[k] * values[k]
+    return result
+
+
+@inner
+def root(values):
+    return np.sqrt(total(values))
+
+
+def sealed_root(values):
+    return root(values)
+
+
+def shared_functions(dispatcher) -> list[str]:
+    """Functions in compiled code that another compiled function may take the place of."""
+    (compiled,) = dispatcher.overloads.values()
+    return [
+        function.name
+        for function in compiled.library.get_defined_functions()
+        if function.linkage.name.startswith(("linkonce", "weak"))
+    ]
+
+
+def test_a_function_that_python_calls_shares_no_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("slabfield._jit.CACHE_FOLDER", None)
+    compiled = jit(sealed_root)
+    values = np.arange(1_000, dtype=np.float32)
+    np.testing.assert_allclose(compiled(values), np.sqrt(np.sum(values**2)), rtol=1e-5)
+    assert shared_functions(compiled) == []
+
+
+def test_the_check_finds_shared_code() -> None:
+    open_root = inner(lambda values: root(values) + root(values[1:]) / total(values))
+    open_root(np.ones(3, np.float32))
+    assert shared_functions(open_root)
