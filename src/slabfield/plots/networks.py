@@ -7,21 +7,19 @@ from typing import Protocol
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
-from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from slabfield.checks import check_number
+from slabfield.plots.inputs import check_panels, check_posterior
 from slabfield.plots.layout import place_nodes
+from slabfield.plots.style import BLUE, DASHES, GREY, ORANGE, PLAIN, SMALL, headline, short_name
 
 Array = NDArray[np.float64]
 
-BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#555555"
-DASHES = (0.0, (2.2, 1.1))
 THINNEST, THICKEST = 0.8, 6.0
 FAINTEST = 0.15
-LONGEST_NAME = 16
+NEEDED = ("feature_names", "inclusion_probability", "coupling_mean")
 
 
 class NetworkSource(Protocol):
@@ -77,28 +75,43 @@ def network(posterior: NetworkSource, threshold: float = 0.5, ax: Axes | None = 
     >>> network(posterior).get_title(loc="left")
     '2 of 3 possible edges have probability 0.5 or more'
     """
+    posterior = check_posterior(posterior, NEEDED)
     threshold = check_number("threshold", threshold, 0, 1)
     probability = np.asarray(posterior.inclusion_probability, dtype=np.float64)
     strength = np.nan_to_num(np.asarray(posterior.coupling_mean, dtype=np.float64))
     names = list(posterior.feature_names)
     strongest = _strongest(probability, strength)
-    places = place_nodes(probability * np.minimum(np.abs(strength) / strongest, 1))
-    if ax is None:
-        margins = ConstrainedLayoutEngine(w_pad=0.15, h_pad=0.15)
-        ax = Figure(figsize=_size(len(names)), layout=margins).add_subplot()
+    places = network_places(posterior)
+    ax = check_panels(ax, 1, network_size(len(names)))[0]
     rows, columns = np.triu_indices(len(names), 1)
     drawn = (probability[rows, columns] >= threshold) & (probability[rows, columns] > 0)
     rows, columns = rows[drawn], columns[drawn]
     _draw_edges(ax, places, rows, columns, probability, strength, strongest)
-    _draw_nodes(ax, places, names, joined=set(rows.tolist()) | set(columns.tolist()))
+    draw_nodes(ax, places, names, joined=set(rows.tolist()) | set(columns.tolist()))
     _draw_key(ax, strongest, threshold)
-    ax.set_title(
-        f"{rows.size} of {drawn.size} possible edges have probability {threshold:g} or more",
-        loc="left",
-        fontsize=10,
-        color=GREY,
+    headline(
+        ax, f"{rows.size} of {drawn.size} possible edges have probability {threshold:g} or more"
     )
     return ax
+
+
+def network_places(posterior: NetworkSource) -> Array:
+    """Place the nodes of a posterior: those joined by probable, strong edges close together.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> import numpy as np
+    >>> from slabfield.plots.networks import network_places
+    >>> two = np.array([[0, 0.9], [0.9, 0]])
+    >>> network_places(SimpleNamespace(inclusion_probability=two, coupling_mean=two))
+    array([[-1.,  0.],
+           [ 1.,  0.]])
+    """
+    probability = np.asarray(posterior.inclusion_probability, dtype=np.float64)
+    strength = np.abs(np.nan_to_num(np.asarray(posterior.coupling_mean, dtype=np.float64)))
+    strongest = _strongest(probability, strength)
+    return place_nodes(probability * np.minimum(strength / strongest, 1))
 
 
 def _strongest(probability: Array, strength: Array) -> float:
@@ -107,7 +120,15 @@ def _strongest(probability: Array, strength: Array) -> float:
     return likely or float(np.max(np.abs(strength) * probability, initial=0.0)) or 1.0
 
 
-def _size(n_nodes: int) -> tuple[float, float]:
+def network_size(n_nodes: int) -> tuple[float, float]:
+    """Return width and height in inches of a picture with so many nodes.
+
+    Examples
+    --------
+    >>> from slabfield.plots.networks import network_size
+    >>> network_size(12)
+    (7.75, 6.2)
+    """
     side = float(np.clip(5 + 0.1 * n_nodes, 6, 16))
     return side * 1.25, side
 
@@ -146,20 +167,31 @@ def _opacity(probability: float) -> float:
     return float(FAINTEST + (1 - FAINTEST) * np.clip(probability, 0, 1) ** 2)
 
 
-def _draw_nodes(ax: Axes, places: Array, names: list[str], joined: set[int]) -> None:
+def draw_nodes(ax: Axes, places: Array, names: list[str], joined: set[int]) -> None:
+    """Write the names of the nodes at their places, those without an edge in grey.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield.plots.networks import draw_nodes
+    >>> from slabfield.plots.style import new_axes
+    >>> ax = new_axes(4, 3)
+    >>> draw_nodes(ax, np.array([[-1.0, 0], [1, 0]]), ["sleep", "work"], {0, 1})
+    >>> [text.get_text() for text in ax.texts]
+    ['sleep', 'work']
+    """
     fontsize = float(np.clip(11 - len(names) / 16, 5.5, 10))
     for k, name in enumerate(names):
-        short = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
         colour = "black" if k in joined else GREY
         ax.text(
             float(places[k, 0]),
             float(places[k, 1]),
-            short,
+            short_name(name),
             ha="center",
             va="center",
             fontsize=fontsize,
             color=colour,
-            parse_math=False,
+            **PLAIN,
             zorder=2,
             bbox={"boxstyle": "round,pad=0.3", "fc": "white", "ec": colour, "lw": 0.8},
         )
@@ -193,7 +225,7 @@ def _draw_key(ax: Axes, strongest: float, threshold: float) -> None:
         bbox_to_anchor=(0.5, 0.0),
         ncols=3,
         frameon=False,
-        fontsize=8,
+        fontsize=SMALL,
         labelcolor=GREY,
         handlelength=3,
     )

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-BLUE, GREY = "#0072B2", "#555555"
+from slabfield.plots.style import BLUE, GREY, PLAIN, new_axes, tidy
 
 
 def comparison(scores: Sequence[Any], ax: Axes | None = None) -> Axes:
@@ -37,20 +36,18 @@ def comparison(scores: Sequence[Any], ax: Axes | None = None) -> Axes:
     ['a', 'b']
     """
     if ax is None:
-        figure = Figure(figsize=(7.0, 1.2 + 0.55 * len(scores)), layout="constrained")
-        ax = figure.add_subplot()
+        ax = new_axes(7.0, 1.2 + 0.55 * len(scores))
     ordered = sorted(scores, key=lambda score: float(score.cll))
     for k, score in enumerate(ordered):
-        colour = BLUE if score.method.startswith("slabfield") else GREY
-        ax.errorbar(score.cll, k, xerr=score.cll_error, fmt="o", color=colour, capsize=3)
+        own = score.method.startswith("slabfield")
+        colour, marker = (BLUE, "o") if own else (GREY, "s")
+        ax.errorbar(score.cll, k, xerr=score.cll_error, fmt=marker, color=colour, capsize=3)
     labels = [
         f"{score.method}\ndensity {score.density:.2g}, {score.cpu_seconds:.2g} CPU s"
         for score in ordered
     ]
-    ax.set_yticks(range(len(ordered)), labels, fontsize=9)
+    ax.set_yticks(range(len(ordered)), labels, **PLAIN)
     ax.set_ylim(-0.6, len(ordered) - 0.4)
     ax.set_xlabel("held-out conditional log-likelihood of groups, mean and standard error")
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.grid(axis="x", color="0.9")
-    ax.set_axisbelow(True)
+    tidy(ax, grid="x")
     return ax

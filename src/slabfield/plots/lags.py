@@ -1,0 +1,121 @@
+"""The picture of how soon a chain forgets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import NDArray
+
+from slabfield.checks import check_positive_int
+from slabfield.plots.inputs import check_panels
+from slabfield.plots.series import Series, choose_series, effective_draws
+from slabfield.plots.style import BLUE, GREY, PALE, PLAIN, headline, tidy
+from slabfield.posterior import Posterior
+
+Array = NDArray[np.float64]
+
+USUAL_LAGS = 50
+
+
+def autocorrelation(
+    posterior: Posterior,
+    what: Sequence[Any] | None = None,
+    max_lag: int | None = None,
+    ax: Any = None,
+) -> NDArray[Any]:
+    """Draw how much draws resemble those some steps before.
+
+    Stems are the mean over chains, thin lines single chains. Stems that soon fall into the band
+    about zero (what independent draws would show) mean a chain that forgets quickly.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        What a run returned.
+    what : sequence, optional
+        Each "p0", "sigma0", "density", "potential" (the log potential of the data), or a pair of
+        nodes, by name or number, for the coupling of their edge. By default the first three,
+        without those that were fixed.
+    max_lag : int, optional
+        The longest distance in draws; by default 50, or half of the draws where they are few.
+    ax : array of matplotlib Axes, optional
+        Where to draw, one for each quantity; by default in a new figure.
+
+    Returns
+    -------
+    array of matplotlib Axes
+        One for each quantity.
+
+    Examples
+    --------
+    >>> from slabfield import SpikeSlabMRF, datasets
+    >>> from slabfield.plots import autocorrelation
+    >>> rows = datasets.make_block(60, random_state=0, n_groups=1).rows
+    >>> posterior = SpikeSlabMRF(n_draws=100, random_state=0).fit(rows).posterior_
+    >>> len(autocorrelation(posterior, ["density"], max_lag=10))
+    1
+    """
+    chosen = choose_series(posterior, what)
+    n_draws = chosen[0].values.shape[1]
+    asked = check_positive_int("max_lag", max_lag, allow_none=True)
+    longest = min(asked or min(USUAL_LAGS, n_draws // 2), n_draws - 1)
+    panels = check_panels(ax, len(chosen), (6.0, 1.6))
+    for panel, series in zip(panels, chosen, strict=True):
+        _draw(panel, series, longest)
+    panels[-1].set_xlabel("draws apart")
+    return panels
+
+
+def correlations(values: Array, longest: int) -> Array:
+    """Autocorrelation of each chain about its own mean; 0 beyond lag 0 where it never changes.
+
+    Parameters
+    ----------
+    values : array (chains, draws)
+    longest : int
+        The longest lag.
+
+    Returns
+    -------
+    array (chains, longest + 1)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield.plots.lags import correlations
+    >>> correlations(np.array([[1.0, -1.0, 1.0, -1.0]]), 2)
+    array([[ 1.  , -0.75,  0.5 ]])
+    """
+    centred = values - values.mean(axis=1, keepdims=True)
+    n_draws = values.shape[1]
+    found = np.stack(
+        [np.sum(centred[:, : n_draws - lag] * centred[:, lag:], axis=1) for lag in range(longest + 1)],
+        axis=1,
+    )
+    changes = np.ptp(values, axis=1) > 0
+    found[changes] /= found[changes, :1]
+    found[~changes] = np.arange(longest + 1) == 0
+    return np.asarray(found)
+
+
+def _draw(ax: Axes, series: Series, longest: int) -> None:
+    ax.set_ylabel(series.label, **PLAIN)
+    tidy(ax)
+    if not series.moves:
+        headline(ax, "never changes")
+        return
+    lags = np.arange(longest + 1)
+    by_chain = correlations(series.values, longest)
+    noise = 1.96 / np.sqrt(series.values.size)
+    ax.axhspan(-noise, noise, color=PALE, alpha=0.5, linewidth=0)
+    ax.axhline(0, color=GREY, linewidth=0.8)
+    ax.plot(lags, by_chain.T, color=GREY, linewidth=0.6, alpha=0.8)
+    mean = by_chain.mean(axis=0)
+    ax.vlines(lags, 0, mean, color=BLUE, linewidth=1.6)
+    ax.plot(lags, mean, "o", color=BLUE, markersize=3)
+    ax.set_xlim(-0.5, longest + 0.5)
+    ax.set_ylim(min(-0.15, float(by_chain.min()) - 0.05), 1.05)
+    headline(ax, f"{effective_draws(series)[1]:.0f} effective draws of {series.values.size}")

@@ -1,0 +1,160 @@
+"""The picture of whether data that the posterior would give look like the data."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import NDArray
+
+from slabfield.checks import InputError, InputWarning, check_number, check_positive_int, code_binary
+from slabfield.checks.errors import listed
+from slabfield.plots.inputs import check_panels, check_posterior
+from slabfield.plots.replicates import replicate_pairs
+from slabfield.plots.style import (
+    BLUE,
+    GREY,
+    INK,
+    ORANGE,
+    PLAIN,
+    SMALL,
+    edge_name,
+    headline,
+    tidy,
+)
+from slabfield.posterior import Posterior
+
+Array = NDArray[np.float64]
+
+
+def predictive_check(
+    posterior: Posterior,
+    X: Any,
+    n_draws: int = 100,
+    mass: float = 0.95,
+    n_named: int = 5,
+    binarize: Any = None,
+    random_state: int = 0,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw how often pairs are 1 together, in the data and in replicated data.
+
+    Each replicate has as many rows as X, drawn from the field of one posterior draw: exactly up to
+    16 nodes, by Gibbs sampling above. A vertical line holds the middle share ``mass`` of the
+    replicates of a pair. Where a field of pairs fits, lines cross the diagonal, but for one in
+    twenty at the default. Those that do not are orange squares, and the farthest off are named.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        What a run returned.
+    X : array or DataFrame of shape (N, D)
+        The data, as they were fitted, or others with the same columns.
+    n_draws : int
+        How many replicates.
+    mass : float
+        Share of the replicates that a line holds.
+    n_named : int
+        How many of the pairs farthest off are named.
+    binarize : number or dict, optional
+        As it was given to the fit.
+    random_state : int
+        Seed of the replicates.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes drawn in.
+
+    Examples
+    --------
+    >>> from slabfield import SpikeSlabMRF, datasets
+    >>> from slabfield.plots import predictive_check
+    >>> rows = datasets.make_block(60, random_state=0, n_groups=1).rows
+    >>> posterior = SpikeSlabMRF(n_draws=100, random_state=0).fit(rows).posterior_
+    >>> predictive_check(posterior, rows, n_draws=20).get_xlabel()
+    'share of rows with both 1, observed'
+    """
+    posterior = check_posterior(posterior)
+    n_draws = check_positive_int("n_draws", n_draws, low=2)
+    mass = check_number("mass", mass, 0, 1, include_low=False, include_high=False)
+    n_named = check_positive_int("n_named", n_named, low=0)
+    random_state = check_positive_int("random_state", random_state, low=0)
+    rows = _check_rows(posterior, X, binarize)
+    found = replicate_pairs(posterior, len(rows), n_draws, random_state)
+    upper = np.triu_indices(posterior.n_nodes, 1)
+    observed = (rows.T @ rows / len(rows))[upper]
+    replicated = found.pairs[:, *upper]
+    low, high = np.quantile(replicated, [(1 - mass) / 2, (1 + mass) / 2], axis=0)
+    mean, sd = replicated.mean(axis=0), replicated.std(axis=0)
+    outside = (observed < low) | (observed > high)
+    ax = check_panels(ax, 1, (5.6, 5.4))[0]
+    _draw_pairs(ax, observed, mean, low, high, outside)
+    off = np.abs(observed - mean) / np.maximum(sd, 1 / (2 * len(rows)))
+    worst = np.flatnonzero(outside)
+    worst = worst[np.argsort(-off[worst], kind="stable")][:n_named]
+    for edge in worst:
+        ax.annotate(
+            edge_name(posterior.feature_names, (int(upper[0][edge]), int(upper[1][edge])), 12),
+            (observed[edge], mean[edge]), xytext=(5, -3), textcoords="offset points",
+            fontsize=SMALL - 1, color=INK, va="top", **PLAIN,
+        )  # fmt: skip
+    n_outside = int(outside.sum())
+    expected = (1 - mass) * observed.size
+    headline(
+        ax,
+        f"{n_outside} of {observed.size} pairs outside {100 * mass:g}% of replicates "
+        f"(chance: about {expected:.0f})",
+    )
+    return ax
+
+
+def _check_rows(posterior: Posterior, X: Any, binarize: Any) -> Array:
+    """Code the data as the fit did, which has warned already of what is odd about them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InputWarning)
+        table = code_binary(X, binarize)
+    names = posterior.feature_names
+    if table.rows.shape[1] != len(names):
+        raise InputError(
+            f"X must have the {len(names)} columns of the posterior; found "
+            f"{table.rows.shape[1]}. Pass the table that was fitted."
+        )
+    other = [repr(name) for name, own in zip(table.names, names, strict=True) if name != own]
+    if table.has_names and other:
+        raise InputError(
+            "X must have the columns of the posterior, in their order; found "
+            f"{listed(other)} where others are expected. Pass the table that was fitted, with "
+            "X[posterior.feature_names] if only the order differs."
+        )
+    return table.rows.astype(np.float64)
+
+
+def _draw_pairs(
+    ax: Axes, observed: Array, mean: Array, low: Array, high: Array, outside: NDArray[np.bool_]
+) -> None:
+    end = 1.05 * max(float(observed.max()), float(high.max()), 0.01)
+    ax.plot([0, end], [0, end], color=GREY, linewidth=0.8, linestyle=(0, (4, 2)), zorder=1)
+    size = float(np.clip(40 / np.sqrt(observed.size), 1.5, 4.5))
+    kinds = ((~outside, BLUE, "o", "within"), (outside, ORANGE, "s", "outside"))
+    for level, (chosen, colour, marker, label) in enumerate(kinds):
+        x = observed[chosen]
+        ax.vlines(
+            x, low[chosen], high[chosen], color=colour, linewidth=0.3 * size, alpha=0.5,
+            zorder=2 + level,
+        )  # fmt: skip
+        ax.plot(
+            x, mean[chosen], marker, color=colour, markersize=size + level, linestyle="none",
+            label=f"{label} ({chosen.sum()})", zorder=2.5 + level,
+        )  # fmt: skip
+    ax.set_xlim(0, end)
+    ax.set_ylim(0, end)
+    ax.set_aspect("equal")
+    ax.set_xlabel("share of rows with both 1, observed")
+    ax.set_ylabel("replicated: mean and interval")
+    tidy(ax)
+    ax.legend(fontsize=SMALL, frameon=False, loc="upper left")

@@ -1,0 +1,102 @@
+"""Data as fields of posterior draws would give them, for the predictive check."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slabfield.exact import enumeration
+from slabfield.kernels.gibbs import new_lanes, sweep
+from slabfield.models.field import BinaryField
+from slabfield.posterior import Posterior
+
+Array = NDArray[np.float64]
+
+MOST_FOR_EXACT = 16
+FIRST_SWEEPS, MORE_SWEEPS = 500, 100
+"""Gibbs sweeps before the first replicate, and from one to the next."""
+
+
+class Replicates(NamedTuple):
+    """Frequencies of replicated data.
+
+    Parameters
+    ----------
+    pairs : array (n_draws, D, D)
+        Of each replicate, the share of rows with both nodes 1; on the diagonal, with the node 1.
+    exact : bool
+        Whether rows are exact draws.
+    """
+
+    pairs: Array
+    exact: bool
+
+
+def replicate_pairs(posterior: Posterior, n_rows: int, n_draws: int, seed: int) -> Replicates:
+    """Draw data sets of so many rows, each from the field of one posterior draw.
+
+    Rows are exact up to 16 nodes, and above them the states of Gibbs runs that start from fair
+    coins and go on from one posterior draw to the next.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        Whose fields.
+    n_rows, n_draws : int
+        Rows of a data set, and how many data sets, from evenly spaced draws.
+    seed : int
+        The same seed gives the same rows.
+
+    Returns
+    -------
+    Replicates
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield import Posterior
+    >>> from slabfield.draws import Draws
+    >>> from slabfield.plots.replicates import replicate_pairs
+    >>> one = np.ones((1, 3))
+    >>> draws = Draws.from_dense(
+    ...     one[..., None], one[..., None] > 2, np.full((1, 3, 2), 50.0), one, one, one
+    ... )
+    >>> replicate_pairs(Posterior(draws, ["sleep", "work"], {}), 10, 2, seed=0).pairs[0]
+    array([[1., 1.],
+           [1., 1.]])
+    """
+    rng = np.random.default_rng(seed)
+    n_nodes = posterior.n_nodes
+    chosen = posterior.draws.evenly_spaced(n_draws)
+    pairs = np.empty((chosen.size, n_nodes, n_nodes))
+    biases = posterior.draws.bias.reshape(-1, n_nodes)
+    exact = n_nodes <= MOST_FOR_EXACT
+    particles = _Particles(n_nodes, n_rows, rng)
+    for k, row in enumerate(chosen):
+        values = np.asarray(posterior.draws.values[[row], :].toarray())[0]
+        field = BinaryField(biases[row], posterior.matrix(values))
+        if exact:
+            states = enumeration.sample(field, n_rows, rng).astype(np.float64).T
+        else:
+            states = particles.advance(field, MORE_SWEEPS if k else FIRST_SWEEPS)
+        pairs[k] = states @ states.T / n_rows
+    return Replicates(pairs, exact)
+
+
+class _Particles:
+    """States that Gibbs sweeps carry from one field to the next."""
+
+    def __init__(self, n_nodes: int, n_rows: int, rng: np.random.Generator) -> None:
+        self.states = rng.integers(0, 2, (n_nodes, n_rows)).astype(np.float32)
+        self.lanes = new_lanes(n_rows, rng)
+        self.work = np.empty(n_rows, np.float32)
+
+    def advance(self, field: BinaryField, n_sweeps: int) -> Array:
+        degree = field.edges.sum(axis=1)
+        neighbours = np.argsort(~field.edges, axis=1, kind="stable").astype(np.int32)
+        weights = np.take_along_axis(field.coupling, neighbours, axis=1).astype(np.float32)
+        for _ in range(n_sweeps):
+            sweep(self.states, field.bias, neighbours, weights, degree, self.lanes, self.work)
+        return self.states.astype(np.float64)
