@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from slabfield.checks import InputError
 from slabfield.plots import network
 from slabfield.plots.layout import place_nodes
-from slabfield.plots.network import BLUE, ORANGE
+from slabfield.plots.networks import BLUE, ORANGE
 
 
 def made_up_posterior(n_nodes: int, seed: int = 0) -> SimpleNamespace:

@@ -13,7 +13,6 @@ from slabfield.plots.style import (
     INK,
     PLAIN,
     SKY,
-    SMALL,
     headline,
     list_size,
     short_name,
@@ -58,19 +57,18 @@ def degree(posterior: Posterior, n_nodes: int = 40, ax: Axes | None = None) -> A
     ends = np.quantile(drawn[:, chosen], [0.025, 0.25, 0.75, 0.975], axis=0)
     ax = check_panels(ax, 1, list_size(chosen.size))[0]
     places = np.arange(chosen.size)
-    # Degrees are whole: half a step more on both sides shows one that hardly varies, too.
-    ax.hlines(places, ends[0] - 0.1, ends[3] + 0.1, color=BLUE, linewidth=1.2, label="95%")
-    ax.hlines(places, ends[1] - 0.1, ends[2] + 0.1, color=SKY, linewidth=5, label="50%")
-    ax.plot(mean[chosen], places, "o", color=INK, markersize=4, label="mean")
+    # A little more on both sides shows a degree that hardly varies, too.
+    ax.hlines(places, ends[0] - 0.1, ends[3] + 0.1, color=BLUE, linewidth=1.2)
+    ax.hlines(places, ends[1] - 0.1, ends[2] + 0.1, color=SKY, linewidth=5)
+    ax.plot(mean[chosen], places, "o", color=INK, markersize=4)
     names = [short_name(posterior.feature_names[node], 24) for node in chosen]
     ax.set_yticks(places, names, **PLAIN)
     ax.set_ylim(chosen.size - 0.4, -0.6)
     ax.set_xlim(left=min(-0.2, ax.get_xlim()[0]))
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.set_xlabel("edges at the node")
+    ax.set_xlabel("edges at the node: mean, middle 50% and 95% of the draws")
     tidy(ax, grid="x")
     ax.tick_params(axis="y", length=0)
-    ax.legend(fontsize=SMALL, loc="lower right", frameon=True, edgecolor="none", framealpha=0.8)
     some = f"the {chosen.size} most connected of " if chosen.size < posterior.n_nodes else ""
-    headline(ax, f"Posterior of the degree of {some}{posterior.n_nodes} nodes")
+    headline(ax, f"Degrees of {some}{posterior.n_nodes} nodes")
     return ax

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from slabfield.plots.inputs import check_panels, check_posterior
-from slabfield.plots.style import BLUE, INK, SKY, SMALL, headline, tidy
+from slabfield.plots.style import BLUE, INK, LIMIT_DASHES, SKY, SMALL, headline, tidy
 from slabfield.posterior import Posterior
 
 Array = NDArray[np.float64]
@@ -56,7 +56,7 @@ def density(posterior: Posterior, ax: Axes | None = None) -> Axes:
     # Bars of whole numbers of edges; their area is one.
     borders = (np.arange(low, high + step + 1, step) - 0.5) / n_edges
     ax.hist(
-        counts / n_edges, borders, density=True, color=SKY, edgecolor=BLUE, linewidth=0.5,
+        counts / n_edges, borders.tolist(), density=True, color=SKY, edgecolor=BLUE, linewidth=0.5,
         label=f"posterior: {_in_words(counts / n_edges)}",
     )  # fmt: skip
     prior = prior_of_count(posterior.settings.get("inclusion_prior"), n_edges)
@@ -65,7 +65,7 @@ def density(posterior: Posterior, ax: Axes | None = None) -> Axes:
         ends = (np.searchsorted(np.cumsum(prior), [0.025, 0.975]) / n_edges).tolist()
         grid = np.arange(n_edges + 1) / n_edges
         ax.plot(
-            grid, prior * n_edges, color=INK, linestyle=(0, (4, 2)), linewidth=1.4,
+            grid, prior * n_edges, color=INK, linestyle=LIMIT_DASHES, linewidth=1.4,
             label=f"prior: mean {grid @ prior:.2g}, 95% in {ends[0]:.2g} to {ends[1]:.2g}",
         )  # fmt: skip
         whole = [min(shown[0], ends[0]), max(shown[1], ends[1])]

@@ -55,7 +55,7 @@ def inclusion_matrix(posterior: Posterior, ax: Axes | None = None) -> Axes:
     bar = ax.figure.colorbar(image, ax=ax, shrink=0.6, pad=0.02)
     bar.set_label("inclusion probability", size=SMALL, color=GREY)
     bar.ax.tick_params(labelsize=SMALL)
-    bar.outline.set_visible(False)  # type: ignore[operator]
+    bar.outline.set_visible(False)
     headline(ax, f"Inclusion probabilities of {posterior.draws.n_edges} possible edges")
     return ax
 
@@ -75,7 +75,9 @@ def _name_both_sides(ax: Axes, names: list[str]) -> None:
         ax.tick_params(which="minor", length=0)
 
 
-def _write_numbers(ax: Axes, probability: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> None:
+def _write_numbers(
+    ax: Axes, probability: np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+) -> None:
     for i, j in np.argwhere(np.isfinite(probability)):
         value = probability[i, j]
         colour = "white" if value > 0.55 else "black"

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from slabfield.checks import check_positive_int
 from slabfield.plots.inputs import check_panels
-from slabfield.plots.series import Series, choose_series, effective_draws
-from slabfield.plots.style import BLUE, GREY, PALE, PLAIN, headline, tidy
+from slabfield.plots.series import Series, choose_series, summary
+from slabfield.plots.style import BLUE, GREY, PALE, headline, tidy
 from slabfield.posterior import Posterior
 
 Array = NDArray[np.float64]
@@ -92,7 +92,10 @@ def correlations(values: Array, longest: int) -> Array:
     centred = values - values.mean(axis=1, keepdims=True)
     n_draws = values.shape[1]
     found = np.stack(
-        [np.sum(centred[:, : n_draws - lag] * centred[:, lag:], axis=1) for lag in range(longest + 1)],
+        [
+            np.sum(centred[:, : n_draws - lag] * centred[:, lag:], axis=1)
+            for lag in range(longest + 1)
+        ],
         axis=1,
     )
     changes = np.ptp(values, axis=1) > 0
@@ -102,10 +105,9 @@ def correlations(values: Array, longest: int) -> Array:
 
 
 def _draw(ax: Axes, series: Series, longest: int) -> None:
-    ax.set_ylabel(series.label, **PLAIN)
     tidy(ax)
+    headline(ax, summary(series))
     if not series.moves:
-        headline(ax, "never changes")
         return
     lags = np.arange(longest + 1)
     by_chain = correlations(series.values, longest)
@@ -118,4 +120,3 @@ def _draw(ax: Axes, series: Series, longest: int) -> None:
     ax.plot(lags, mean, "o", color=BLUE, markersize=3)
     ax.set_xlim(-0.5, longest + 0.5)
     ax.set_ylim(min(-0.15, float(by_chain.min()) - 0.05), 1.05)
-    headline(ax, f"{effective_draws(series)[1]:.0f} effective draws of {series.values.size}")

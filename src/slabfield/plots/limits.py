@@ -15,6 +15,7 @@ from slabfield.plots.style import (
     BLUE,
     GREY,
     INK,
+    LIMIT_DASHES,
     ORANGE,
     PALE,
     PLAIN,
@@ -97,7 +98,7 @@ def convergence(posterior: Posterior, n_named: int = 5, ax: Any = None) -> NDArr
     _draw(panels[0], whole, WHOLE_RHAT, WHOLE_ESS, len(whole[0].names))
     _draw(panels[1], parts, RHAT_LIMIT, ESS_LIMIT, n_named)
     held = sum(cloud.worst.size for cloud in whole)
-    headline(panels[0], _in_words("of the whole", held, len(whole[0].names)))
+    headline(panels[0], _in_words("quantities of the whole", held, _n_judged(whole)))
     held = sum(cloud.worst.size for cloud in parts)
     headline(panels[1], _in_words("biases and open edges", held, _n_judged(parts)))
     panels[0].figure.suptitle(_verdict(posterior), fontsize=11, x=0.02, ha="left")
@@ -142,22 +143,24 @@ def _draw(ax: Axes, clouds: list[Cloud], rhat_limit: float, ess_limit: float, n_
     ax.set_xlim(least / 2.2, most * 2.2)
     ax.set_ylim(LEAST / 1.5, MOST * 1.8)
     ax.fill_between([ess_limit, most * 3], LEAST / 2, rhat_limit - 1, color="0.92", linewidth=0)
-    ax.axhline(rhat_limit - 1, color=GREY, linewidth=0.9, linestyle=(0, (4, 2)))
-    ax.axvline(ess_limit, color=GREY, linewidth=0.9, linestyle=(0, (4, 2)))
+    ax.axhline(rhat_limit - 1, color=GREY, linewidth=0.9, linestyle=LIMIT_DASHES)
+    ax.axvline(ess_limit, color=GREY, linewidth=0.9, linestyle=LIMIT_DASHES)
     for cloud in clouds:
         _draw_cloud(ax, cloud)
     _name_worst(ax, clouds, n_named)
-    steps = [s for s in (0.0001, 0.001, 0.01, 0.05, 0.1, 1.0) if s not in (0.0001,)]
-    ax.yaxis.set_major_locator(FixedLocator([LEAST, *steps]))
+    ax.yaxis.set_major_locator(FixedLocator([LEAST, 0.001, 0.01, 0.05, 0.2, 1.0]))
     ax.yaxis.set_minor_locator(NullLocator())
-    ax.yaxis.set_major_formatter(
-        FuncFormatter(lambda y, _: "1" if y <= LEAST else f"{1 + y:.4g}")
-    )
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda y, _: "1" if y <= LEAST else f"{1 + y:.4g}"))
+    round_numbers = [d * 10.0**k for k in range(7) for d in (1, 2, 5)]
+    shown = [x for x in round_numbers if least / 2.2 <= x <= most * 2.2]
+    ax.xaxis.set_major_locator(FixedLocator(shown if len(shown) < 8 else shown[::3]))
+    ax.xaxis.set_minor_locator(NullLocator())
     ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
     ax.set_xlabel(f"effective draws (should be {ess_limit:.0f} or more)")
     ax.set_ylabel(f"R-hat (should be below {rhat_limit:g})")
     tidy(ax)
-    ax.legend(fontsize=SMALL - 1, loc="upper right", frameon=False)
+    if len(clouds) > 1:  # where there is one cloud all of its points have names
+        ax.legend(fontsize=SMALL - 1, loc="upper right", frameon=False)
 
 
 def _places(cloud: Cloud) -> tuple[Array, Array]:
@@ -170,7 +173,7 @@ def _draw_cloud(ax: Axes, cloud: Cloud) -> None:
     x, y = _places(cloud)
     bad = np.zeros(x.size, np.bool_)
     bad[cloud.worst] = True
-    kinds = (
+    kinds: tuple[tuple[NDArray[np.bool_], str, dict[str, Any]], ...] = (
         (cloud.judged & ~bad, cloud.kind, {"color": cloud.colour, "alpha": 0.7, "zorder": 2}),
         (bad, f"{cloud.kind}, not settled", {"color": ORANGE, "mec": "black", "zorder": 3}),
         (~cloud.judged & ~bad, "decided edge", {"color": PALE, "mfc": "none", "zorder": 1}),

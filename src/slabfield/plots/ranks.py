@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from slabfield.checks import check_positive_int
 from slabfield.plots.inputs import check_panels
-from slabfield.plots.series import Series, choose_series, effective_draws
-from slabfield.plots.style import BLUE, GREY, INK, PALE, PLAIN, SKY, headline, tidy
+from slabfield.plots.series import Series, choose_series, effective_draws, summary
+from slabfield.plots.style import BLUE, GREY, INK, SKY, headline, tidy
 from slabfield.posterior import Posterior
 
 Array = NDArray[np.float64]
@@ -96,20 +96,20 @@ def shares_of_ranks(values: Array, n_bins: int) -> Array:
     place = np.empty(flat.size, dtype=np.int64)
     place[np.lexsort((ties, flat))] = np.arange(flat.size)
     bins = (place * n_bins // flat.size).reshape(values.shape)
-    return np.stack([np.bincount(row, minlength=n_bins) for row in bins]) / values.shape[1]
+    counts = np.stack([np.bincount(row, minlength=n_bins) for row in bins])
+    return np.asarray(counts / values.shape[1])
 
 
 def _draw(ax: Axes, series: Series, n_bins: int) -> None:
     n_chains = len(series.values)
     _, ess = effective_draws(series)
-    ax.set_ylabel(series.label, **PLAIN)
     ax.set_yticks(range(n_chains), [f"chain {chain + 1}" for chain in range(n_chains)])
     ax.set_ylim(n_chains - 0.5 + 0.1, -0.6)
     ax.set_xlim(0, 100)
     tidy(ax)
     ax.tick_params(axis="y", length=0)
+    headline(ax, summary(series))
     if not series.moves:
-        headline(ax, "never changes")
         return
     shares = shares_of_ranks(series.values, n_bins) * n_bins
     # The spread of a share when each chain has its part of the effective draws
@@ -120,11 +120,10 @@ def _draw(ax: Axes, series: Series, n_bins: int) -> None:
         height = HEIGHT * np.minimum(row, 2.4)
         if np.isfinite(error):
             low, high = HEIGHT * max(1 - error, 0), HEIGHT * min(1 + error, 2.4)
-            ax.axhspan(floor - low, floor - high, color=PALE, alpha=0.5, linewidth=0, zorder=0)
+            ax.axhspan(floor - low, floor - high, color=GREY, alpha=0.25, linewidth=0, zorder=2)
         ax.bar(
             borders[:-1], -height, np.diff(borders), bottom=floor, align="edge", color=SKY,
             edgecolor=BLUE, linewidth=0.6, alpha=0.85,
         )  # fmt: skip
         ax.hlines(floor - HEIGHT, 0, 100, color=INK, linewidth=1, zorder=3)
         ax.hlines(floor, 0, 100, color=GREY, linewidth=0.6, zorder=3)
-    headline(ax, f"{ess:.0f} effective draws")

@@ -101,6 +101,24 @@ def effective_draws(series: Series) -> tuple[float, float]:
     return float(rhat[0]), float(ess[0])
 
 
+def summary(series: Series) -> str:
+    """Say what a series is, whether its chains agree, and how many draws it is worth.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield.plots.series import Series, summary
+    >>> summary(Series("p0", np.ones((2, 100))))
+    'p0: never changes'
+    """
+    if not series.moves:
+        return f"{series.label}: never changes"
+    rhat, ess = effective_draws(series)
+    agree = "" if np.isnan(rhat) else f"R-hat {rhat:.3f}, "
+    worth = "too few draws to judge" if np.isnan(ess) else f"{ess:.0f} effective draws"
+    return f"{series.label}: {agree}{worth}"
+
+
 def _one(posterior: Posterior, item: Any) -> Series:
     draws = posterior.draws
     if isinstance(item, str):

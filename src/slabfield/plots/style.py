@@ -17,6 +17,7 @@ BLUE, ORANGE, SKY, GREY, PALE, INK = (
     "#0072B2", "#D55E00", "#56B4E9", "#555555", "#BBBBBB", "#222222",
 )  # fmt: skip
 DASHES = (0.0, (2.2, 1.1))
+LIMIT_DASHES = (0.0, (4.0, 2.0))
 PLAIN: dict[str, Any] = {"parse_math": False, "usetex": False}
 """Arguments of every text that holds a name: dollar signs and underscores mean themselves."""
 
@@ -25,7 +26,7 @@ LONGEST_NAME = 16
 
 
 def short_name(name: str, longest: int = LONGEST_NAME) -> str:
-    """Return a name on one line, cut where it is too long to be drawn.
+    r"""Return a name on one line, cut where it is too long to be drawn.
 
     Parameters
     ----------
@@ -42,7 +43,7 @@ def short_name(name: str, longest: int = LONGEST_NAME) -> str:
     Examples
     --------
     >>> from slabfield.plots.style import short_name
-    >>> short_name("trouble sleeping at night"), short_name("two\\nlines")
+    >>> short_name("trouble sleeping at night"), short_name("two\nlines")
     ('trouble sleepin…', 'two lines')
     """
     line = " ".join("".join(c if c.isprintable() else " " for c in name).split())
@@ -86,8 +87,8 @@ def tidy(ax: Axes, grid: str | None = None) -> None:
     """
     ax.spines[["top", "right"]].set_visible(False)
     ax.tick_params(labelsize=SMALL)
-    ax.xaxis.label.set_size(NORMAL)
-    ax.yaxis.label.set_size(NORMAL)
+    ax.xaxis.label.set_fontsize(NORMAL)
+    ax.yaxis.label.set_fontsize(NORMAL)
     if grid in ("x", "y", "both"):
         ax.grid(axis=grid, color="0.9", linewidth=0.8)  # type: ignore[arg-type]
     ax.set_axisbelow(True)

@@ -10,19 +10,17 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from slabfield.plots.inputs import check_panels
-from slabfield.plots.series import Series, choose_series, effective_draws
-from slabfield.plots.style import BLUE, GREY, INK, ORANGE, PALE, PLAIN, SMALL, headline, tidy
+from slabfield.plots.series import Series, choose_series, summary
+from slabfield.plots.style import BLUE, GREY, INK, PALE, headline, tidy
 from slabfield.posterior import Posterior
 
 
-def trace(
-    posterior: Posterior, what: Sequence[Any] | None = None, ax: Any = None
-) -> NDArray[Any]:
+def trace(posterior: Posterior, what: Sequence[Any] | None = None, ax: Any = None) -> NDArray[Any]:
     """Draw quantities against the draws, the chains side by side.
 
     Chains that agree look alike, and each looks the same all along. A dark line marks the mean of
-    each chain, a dashed one that of all. A coupling is a dot where its edge is present, and a grey
-    cross at zero where it is absent.
+    each chain. A coupling is a dot where its edge is present, and a grey cross at zero where it is
+    absent.
 
     Parameters
     ----------
@@ -46,14 +44,14 @@ def trace(
     >>> from slabfield.plots import trace
     >>> rows = datasets.make_block(60, random_state=0, n_groups=1).rows
     >>> posterior = SpikeSlabMRF(n_draws=100, random_state=0).fit(rows).posterior_
-    >>> [panel.get_ylabel() for panel in trace(posterior, ["density", (0, 1)])]
-    ['density', 'x0 - x1']
+    >>> trace(posterior, ["density", (0, 1)])[1].get_title(loc="left")[:7]
+    'x0 - x1'
     """
     chosen = choose_series(posterior, what)
     panels = check_panels(ax, len(chosen), (7.5, 1.7))
     for panel, series in zip(panels, chosen, strict=True):
         _draw(panel, series)
-    panels[-1].set_xlabel("draw, the chains one after another")
+    panels[-1].set_xlabel(f"{chosen[0].values.shape[1]} draws of each chain, in their order")
     return panels
 
 
@@ -62,7 +60,7 @@ def _draw(ax: Axes, series: Series) -> None:
     for chain, values in enumerate(series.values):
         at = chain * n_draws + np.arange(n_draws)
         if series.present is None:
-            ax.plot(at, values, color=BLUE if chain % 2 == 0 else ORANGE, linewidth=0.5)
+            ax.plot(at, values, color=BLUE, linewidth=0.5)
         else:
             there = series.present[chain]
             ax.plot(at[~there], values[~there], "x", color=PALE, markersize=2, zorder=1)
@@ -70,27 +68,10 @@ def _draw(ax: Axes, series: Series) -> None:
         ax.hlines(values.mean(), at[0], at[-1], color=INK, linewidth=1.6, zorder=3)
         if chain:
             ax.axvline(chain * n_draws - 0.5, color=GREY, linewidth=0.8)
-    ax.axhline(series.values.mean(), color=INK, linewidth=0.8, linestyle=(0, (4, 3)), zorder=3)
     ax.set_xlim(-0.5, n_chains * n_draws - 0.5)
-    ax.set_ylabel(series.label, **PLAIN)
-    _name_chains(ax, n_chains, n_draws)
+    # Of many chains only some are named.
+    named = np.arange(0, n_chains, int(np.ceil(n_chains / 10)))
+    ax.set_xticks((named + 0.5) * n_draws, [f"chain {chain + 1}" for chain in named])
     tidy(ax)
-    rhat, ess = effective_draws(series)
-    if not series.moves:
-        headline(ax, "never changes")
-    elif np.isnan(rhat):
-        headline(ax, f"{ess:.0f} effective draws")
-    else:
-        headline(ax, f"R-hat {rhat:.3f}, {ess:.0f} effective draws")
-
-
-def _name_chains(ax: Axes, n_chains: int, n_draws: int) -> None:
-    """Write the numbers of the chains inside, at the top; of many chains only some."""
-    for chain in range(0, n_chains, int(np.ceil(n_chains / 10))):
-        ax.text(
-            (chain + 0.5) / n_chains, 1.0, f"chain {chain + 1}", transform=ax.transAxes,
-            ha="center", va="top", fontsize=SMALL - 1, color=GREY,
-            bbox={"boxstyle": "round,pad=0.1", "fc": "white", "ec": "none", "alpha": 0.8},
-        )  # fmt: skip
-    ticks = np.arange(n_chains) * n_draws
-    ax.set_xticks(ticks[:: int(np.ceil(n_chains / 10))], ["0"] * len(ticks[:: int(np.ceil(n_chains / 10))]))
+    ax.tick_params(axis="x", length=0)
+    headline(ax, summary(series))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -16,11 +16,10 @@ from slabfield.plots.inputs import check_panels, check_posterior
 from slabfield.plots.networks import draw_nodes, network_places, network_size
 from slabfield.plots.style import (
     BLUE,
-    DASHES,
     GREY,
     INK,
+    LIMIT_DASHES,
     ORANGE,
-    PALE,
     PLAIN,
     SMALL,
     edge_name,
@@ -43,14 +42,14 @@ class Look(NamedTuple):
 
     colour: str
     width: float
-    line: str | tuple[float, tuple[float, ...]]
+    line: Literal["solid"] | tuple[float, tuple[float, ...]]
     mark: str
 
 
 LOOKS = {
     "present": Look(BLUE, 3.2, "solid", "o"),
-    "undecided": Look(GREY, 1.2, (0.0, (1.0, 1.6)), "D"),
-    "absent": Look(ORANGE, 0.8, DASHES, "s"),
+    "undecided": Look(GREY, 0.9, (0.0, (1.0, 2.0)), "D"),
+    "absent": Look(ORANGE, 0.9, (0.0, (5.0, 3.0)), "s"),
 }
 
 
@@ -175,7 +174,7 @@ def _draw_ranked(
     ax.set_ylabel("Bayes factor of presence")
     tidy(ax)
     ax.legend(fontsize=SMALL, frameon=False, loc="upper right", title_fontsize=SMALL)
-    _name_first(ax, posterior, order, place)
+    _name_first(ax, posterior, order)
 
 
 def _label_factors(ax: Axes, far: float, limit: float, threshold: float) -> None:
@@ -186,16 +185,16 @@ def _label_factors(ax: Axes, far: float, limit: float, threshold: float) -> None
     ax.yaxis.set_minor_locator(NullLocator())
     ax.yaxis.set_major_formatter(FuncFormatter(lambda y, _: ticks.get(y, "")))
     for at in (-limit, limit):
-        ax.axhline(at, color=GREY, linewidth=0.8, linestyle=(0, (4, 2)))
+        ax.axhline(at, color=GREY, linewidth=0.8, linestyle=LIMIT_DASHES)
 
 
-def _name_first(ax: Axes, posterior: Posterior, order: NDArray[np.intp], place: Array) -> None:
-    """Name the edges with the most support, in one list beside the first of them."""
+def _name_first(ax: Axes, posterior: Posterior, order: NDArray[np.intp]) -> None:
+    """Name the edges with the most support, at the bottom left, where a falling curve never is."""
     first, second = np.triu_indices(posterior.n_nodes, 1)
     some = [e for e in order[:MOST_NAMES] if posterior.edge_probability[e] >= 0.5]
     names = [edge_name(posterior.feature_names, (int(first[e]), int(second[e]))) for e in some]
     if names:
         ax.text(
-            0.62, 0.72, "most supported:\n" + "\n".join(names), transform=ax.transAxes, va="top",
-            fontsize=SMALL - 1, color=INK, **PLAIN,
+            0.02, 0.03, "most supported:\n" + "\n".join(names), transform=ax.transAxes,
+            va="bottom", fontsize=SMALL, color=INK, **PLAIN,
         )  # fmt: skip
