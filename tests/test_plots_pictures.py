@@ -15,6 +15,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
+from matplotlib.patches import StepPatch
 from matplotlib.text import Text
 
 from slabfield import Posterior, SpikeSlabMRF, datasets, plots
@@ -34,6 +35,8 @@ NAMES = [
     "two\nlines",
     r"\frac $",
 ]
+# Pictures that name nodes only where something is wrong
+NAMELESS = ("density", "convergence", "predictive_check")
 UPPER = np.triu_indices(6, 1)
 
 
@@ -90,7 +93,7 @@ def texts(ax: Axes) -> list[str]:
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_every_picture_returns_axes_and_leaves_nothing_behind(
+def test_every_picture_has_axes_and_plain_names_and_leaves_nothing_behind(
     name: str, posterior: Posterior, table: pd.DataFrame
 ) -> None:
     import matplotlib.pyplot as plt
@@ -103,19 +106,17 @@ def test_every_picture_returns_axes_and_leaves_nothing_behind(
     assert len(render(panels[0].figure)) > 1000
     assert dict(mpl.rcParams) == settings
     assert plt.get_fignums() == figures
+    assert_names_are_plain(panels[0].figure, named=name not in NAMELESS)
 
 
-@pytest.mark.parametrize("name", PICTURES)
-def test_names_are_plain_text(name: str, posterior: Posterior, table: pd.DataFrame) -> None:
-    figure = np.ravel(np.asarray(PICTURES[name](posterior, table), dtype=object))[0].figure
-    render(figure)
-    named = [
+def assert_names_are_plain(figure: Figure, named: bool) -> None:
+    odd = [
         text
         for text in figure.findobj(Text)
         if any(sign in text.get_text() for sign in ("$", "_", "<", "\\", "…"))
     ]
-    assert named or name in ("density", "convergence", "predictive_check")
-    for text in named:
+    assert bool(odd) or not named
+    for text in odd:
         assert not text.get_parse_math(), text.get_text()
         assert not text.get_usetex()
     assert not any("two\nlines" in text.get_text() for text in figure.findobj(Text))
@@ -149,7 +150,7 @@ def test_series_have_a_panel_each(name: str, posterior: Posterior) -> None:
     assert found[0].get_title(loc="left").startswith("sigma0: R-hat")
     assert found[1].get_title(loc="left").startswith("$x_1$ - a_b^{c:")
     assert len(getattr(plots, name)(posterior)) == 3
-    with pytest.raises(InputError, match="ax must be 3 matplotlib Axes.*; got 2 of them"):
+    with pytest.raises(InputError, match=r"ax must be 3 matplotlib Axes.*; got 2 of them"):
         getattr(plots, name)(posterior, ax=given)
 
 
@@ -201,7 +202,7 @@ def test_the_matrix_shows_the_probabilities(posterior: Posterior) -> None:
     shown = np.ma.filled(ax.images[0].get_array(), 0.0)
     np.testing.assert_array_equal(shown, posterior.inclusion_probability)
     assert len(texts(ax)) == 30
-    assert [label.get_text() for label in ax.get_yticklabels()][0] == "$x_1$"
+    assert next(label.get_text() for label in ax.get_yticklabels()) == "$x_1$"
     assert ax.images[0].get_clim() == (0, 1)
 
 
@@ -308,9 +309,10 @@ def test_ranks_are_even_where_chains_agree_and_lean_where_they_do_not() -> None:
 
 def test_rank_bars_are_the_shares(posterior: Posterior) -> None:
     (ax,) = plots.rank(posterior, ["density"], n_bins=8)
-    heights = -np.array([bar.get_height() for bar in ax.patches if bar.get_height() < 0])
+    drawn = [patch.get_data() for patch in ax.patches if isinstance(patch, StepPatch)]
+    heights = [data.baseline - data.values for data in drawn]
     shares = shares_of_ranks(posterior.density, 8)
-    np.testing.assert_allclose(heights.reshape(4, 8), 0.4 * np.minimum(8 * shares, 2.4))
+    np.testing.assert_allclose(heights, 0.4 * np.minimum(8 * shares, 2.4))
 
 
 def test_autocorrelation_is_that_of_an_autoregression() -> None:
@@ -341,7 +343,7 @@ def test_what_never_changes_is_said() -> None:
     assert len(plots.trace(still)) == 2
 
 
-@pytest.mark.parametrize("shape", [(1, 3, 3), (1, 60, 3), (12, 40, 3)])
+@pytest.mark.parametrize("shape", [(1, 3, 3), (1, 40, 1), (12, 20, 1)])
 def test_few_draws_one_chain_many_chains(shape: tuple[int, int, int]) -> None:
     coupling = np.random.default_rng(2).integers(0, 2, shape)
     posterior = made_posterior(coupling)
@@ -360,19 +362,17 @@ def test_convergence_names_what_holds_it_up() -> None:
     posterior = made_posterior(coupling, ["a", "b", "c"])
     posterior.draws.bias[..., 0] = 1.0
     whole, parts = plots.convergence(posterior)
-    assert {"density", "p0", "sigma0", "potential"} <= set(texts(whole))
-    assert {"a - c", "b - c"} <= set(texts(parts))
-    assert "never changed in some chains: a" in texts(parts)
+    assert texts(whole) == ["not settled:\ndensity"]
+    assert texts(parts) == ["not settled:\na\na - c\nb - c"]
     assert parts.get_title(loc="left") == "3 of 6 biases and open edges not settled"
     assert whole.figure.get_suptitle() == "Not converged: 4 chains of 400 draws"
-    named = [text for text in texts(plots.convergence(posterior, n_named=1)[1]) if " - " in text]
-    assert len(named) == 1
+    assert texts(plots.convergence(posterior, n_named=1)[1]) == ["not settled:\na\nand 2 more"]
 
 
 def test_convergence_shows_what_was_measured(posterior: Posterior) -> None:
     whole, parts = plots.convergence(posterior)
     found = posterior.diagnostics
-    points = [line for line in whole.lines if line.get_marker() == "D"]
+    points = [line for line in whole.lines if line.get_marker() in "Dso^"]
     x = np.sort(np.concatenate([line.get_xdata() for line in points]))
     expected = [found[f"ess_{name}"][0] for name in ("p0", "sigma0", "density", "potential")]
     np.testing.assert_allclose(x, np.sort(expected))

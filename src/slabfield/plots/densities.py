@@ -14,7 +14,6 @@ from slabfield.posterior import Posterior
 
 Array = NDArray[np.float64]
 
-MOST_BARS = 60
 WIDE_ENOUGH = 0.02
 """Share of the whole range that the posterior must take for both to be shown side by side."""
 
@@ -52,7 +51,7 @@ def density(posterior: Posterior, ax: Axes | None = None) -> Axes:
     counts = posterior.draws.n_present.ravel()
     ax = check_panels(ax, 1, (6.0, 3.6))[0]
     low, high = int(counts.min()), int(counts.max())
-    step = int(np.ceil((high - low + 1) / MOST_BARS))
+    step = _edges_a_bar(counts)
     # Bars of whole numbers of edges; their area is one.
     borders = (np.arange(low, high + step + 1, step) - 0.5) / n_edges
     ax.hist(
@@ -116,6 +115,12 @@ def prior_of_count(facts: Any, n_edges: int) -> Array | None:
         same = int(np.sum(own == value))
         chances = np.convolve(chances, binom.pmf(np.arange(same + 1), same, value))
     return np.asarray(chances, dtype=np.float64)
+
+
+def _edges_a_bar(counts: NDArray[np.int64]) -> int:
+    """Freedman and Diaconis's width, in whole edges: bars are not rougher than draws are few."""
+    low, high = np.quantile(counts, [0.25, 0.75])
+    return max(int(2 * (high - low) / np.cbrt(counts.size)), 1)
 
 
 def _in_words(values: Array) -> str:

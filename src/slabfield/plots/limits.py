@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from numpy.typing import NDArray
 
@@ -60,8 +61,8 @@ def convergence(posterior: Posterior, n_named: int = 5, ax: Any = None) -> NDArr
 
     On the left p0, sigma0, the density and the log potential of the data; on the right the biases
     and the inclusion indicators of edges. What lies in the shaded corner, at the bottom right of
-    its panel, is within the limits. What is not is orange and named. Edges that are all but
-    certain to be there or not are pale and hollow, and not judged.
+    its panel, is within the limits. What is not is orange with a black rim, and the worst are
+    named. Edges that are all but certain to be there or not are pale and hollow, and not judged.
 
     Parameters
     ----------
@@ -88,30 +89,28 @@ def convergence(posterior: Posterior, n_named: int = 5, ax: Any = None) -> NDArr
     """
     posterior = check_posterior(posterior)
     n_named = check_positive_int("n_named", n_named, low=0)
-    if ax is None:
-        ax = check_panels(None, 1, (9.0, 3.9))[0].figure
-        ax.clear()
-        ax = ax.subplots(1, 2)
+    own = ax is None
+    if own:
+        ax = Figure(figsize=(9.0, 4.3), layout="constrained").subplots(1, 2)
     panels = check_panels(ax, 2, (4.5, 4))
-    whole = [_of_the_whole(posterior)]
+    whole = _of_the_whole(posterior)
     parts = [_of_edges(posterior), _of_biases(posterior)]
-    _draw(panels[0], whole, WHOLE_RHAT, WHOLE_ESS, len(whole[0].names))
+    _draw(panels[0], whole, WHOLE_RHAT, WHOLE_ESS, n_named)
     _draw(panels[1], parts, RHAT_LIMIT, ESS_LIMIT, n_named)
-    held = sum(cloud.worst.size for cloud in whole)
-    headline(panels[0], _in_words("quantities of the whole", held, _n_judged(whole)))
-    held = sum(cloud.worst.size for cloud in parts)
-    headline(panels[1], _in_words("biases and open edges", held, _n_judged(parts)))
-    panels[0].figure.suptitle(_verdict(posterior), fontsize=11, x=0.02, ha="left")
+    headline(panels[0], _in_words("quantities of the whole", whole))
+    headline(panels[1], _in_words("biases and open edges", parts))
+    if own:
+        panels[0].figure.suptitle(_verdict(posterior), fontsize=11, x=0.02, ha="left")
     return panels
 
 
-def _of_the_whole(posterior: Posterior) -> Cloud:
-    found = posterior._of_the_whole
-    rhat = np.array([values[0][0] for values in found.values()])
-    ess = np.array([values[1][0] for values in found.values()])
-    bad = np.flatnonzero((rhat > WHOLE_RHAT) | (ess < WHOLE_ESS))
-    judged = np.isfinite(ess) | np.isfinite(rhat)
-    return Cloud("of the whole", "D", BLUE, list(found), rhat, ess, judged, bad)
+def _of_the_whole(posterior: Posterior) -> list[Cloud]:
+    clouds = []
+    for (name, (rhat, ess)), marker in zip(posterior._of_the_whole.items(), "Dso^", strict=True):
+        bad = np.flatnonzero((rhat > WHOLE_RHAT) | (ess < WHOLE_ESS))
+        judged = np.isfinite(ess) | np.isfinite(rhat)
+        clouds.append(Cloud(name, marker, BLUE, [name], rhat, ess, judged, bad))
+    return clouds
 
 
 def _of_biases(posterior: Posterior) -> Cloud:
@@ -159,8 +158,11 @@ def _draw(ax: Axes, clouds: list[Cloud], rhat_limit: float, ess_limit: float, n_
     ax.set_xlabel(f"effective draws (should be {ess_limit:.0f} or more)")
     ax.set_ylabel(f"R-hat (should be below {rhat_limit:g})")
     tidy(ax)
-    if len(clouds) > 1:  # where there is one cloud all of its points have names
-        ax.legend(fontsize=SMALL - 1, loc="upper right", frameon=False)
+    if ax.get_legend_handles_labels()[0]:
+        ax.legend(
+            fontsize=SMALL, loc="upper center", bbox_to_anchor=(0.5, -0.16), frameon=False,
+            ncols=2, labelcolor=GREY,
+        )  # fmt: skip
 
 
 def _places(cloud: Cloud) -> tuple[Array, Array]:
@@ -181,7 +183,7 @@ def _draw_cloud(ax: Axes, cloud: Cloud) -> None:
     for chosen, label, look in kinds:
         shown = chosen & np.isfinite(x)
         if shown.any():
-            size = 6 if bad[shown].all() or cloud.marker == "D" else 4
+            size = 6 if bad[shown].all() or len(cloud.names) == 1 else 4
             ax.plot(
                 x[shown], y[shown], cloud.marker, markersize=size, label=label, linestyle="none",
                 markeredgewidth=0.7, **look,
@@ -189,29 +191,25 @@ def _draw_cloud(ax: Axes, cloud: Cloud) -> None:
 
 
 def _name_worst(ax: Axes, clouds: list[Cloud], n_named: int) -> None:
-    """Name the worst next to their points; list below the corner what never changed."""
-    unplaced = []
-    for cloud in clouds:
-        x, y = _places(cloud)
-        named = cloud.worst if len(clouds) > 1 else np.arange(x.size)
-        for k in named[:n_named]:
-            if np.isfinite(x[k]):
-                ax.annotate(
-                    cloud.names[k], (x[k], y[k]), xytext=(5, 3), textcoords="offset points",
-                    fontsize=SMALL - 1, color=INK, **PLAIN,
-                )  # fmt: skip
-            elif k in cloud.worst:
-                unplaced.append(cloud.names[k])
-    if unplaced:
-        text = "never changed in some chains: " + ", ".join(unplaced[:n_named])
-        ax.text(0.02, 0.02, text, transform=ax.transAxes, fontsize=SMALL - 1, color=INK, **PLAIN)
+    """List what has not settled at the top right, where hardly a point ever is."""
+    names = [cloud.names[k] for cloud in clouds for k in cloud.worst]
+    # Those with the fewest effective draws first, before them what never changed
+    few = np.concatenate([cloud.ess[cloud.worst] for cloud in clouds])
+    order = np.argsort(np.nan_to_num(few, nan=-1.0), kind="stable")
+    lines = [names[k] for k in order[:n_named]]
+    if not lines:
+        return
+    if len(names) > len(lines):
+        lines.append(f"and {len(names) - len(lines)} more")
+    ax.text(
+        0.98, 0.98, "not settled:\n" + "\n".join(lines), transform=ax.transAxes, ha="right",
+        va="top", fontsize=SMALL, color=INK, **PLAIN,
+    )  # fmt: skip
 
 
-def _n_judged(clouds: list[Cloud]) -> int:
-    return int(sum(cloud.judged.sum() for cloud in clouds))
-
-
-def _in_words(what: str, held: int, n_judged: int) -> str:
+def _in_words(what: str, clouds: list[Cloud]) -> str:
+    held = sum(cloud.worst.size for cloud in clouds)
+    n_judged = int(sum(cloud.judged.sum() for cloud in clouds))
     if held == 0:
         return f"{n_judged} {what}, all settled"
     return f"{held} of {n_judged} {what} not settled"

@@ -18,7 +18,7 @@ from slabfield.plots.style import BLUE, DASHES, GREY, ORANGE, PLAIN, SMALL, head
 Array = NDArray[np.float64]
 
 THINNEST, THICKEST = 0.8, 6.0
-FAINTEST = 0.15
+FAINTEST = 0.1
 NEEDED = ("feature_names", "inclusion_probability", "coupling_mean")
 
 
@@ -164,7 +164,7 @@ def _width(strength: float, strongest: float) -> float:
 
 
 def _opacity(probability: float) -> float:
-    return float(FAINTEST + (1 - FAINTEST) * np.clip(probability, 0, 1) ** 2)
+    return float(FAINTEST + (1 - FAINTEST) * np.clip(probability, 0, 1) ** 3)
 
 
 def draw_nodes(ax: Axes, places: Array, names: list[str], joined: set[int]) -> None:
@@ -180,7 +180,7 @@ def draw_nodes(ax: Axes, places: Array, names: list[str], joined: set[int]) -> N
     >>> [text.get_text() for text in ax.texts]
     ['sleep', 'work']
     """
-    fontsize = float(np.clip(11 - len(names) / 16, 5.5, 10))
+    fontsize = float(np.clip(11 - len(names) / 32, 5.5, 10.5))
     for k, name in enumerate(names):
         colour = "black" if k in joined else GREY
         ax.text(

@@ -137,11 +137,12 @@ def _draw_pairs(
     end = 1.05 * max(float(observed.max()), float(high.max()), 0.01)
     ax.plot([0, end], [0, end], color=GREY, linewidth=0.8, linestyle=LIMIT_DASHES, zorder=1)
     size = float(np.clip(40 / np.sqrt(observed.size), 1.5, 4.5))
+    faint = 0.5 * min(1.0, float(np.sqrt(200 / observed.size)))
     kinds = ((~outside, BLUE, "o", "within"), (outside, ORANGE, "s", "outside"))
     for level, (chosen, colour, marker, label) in enumerate(kinds):
         x = observed[chosen]
         ax.vlines(
-            x, low[chosen], high[chosen], color=colour, linewidth=0.3 * size, alpha=0.5,
+            x, low[chosen], high[chosen], color=colour, linewidth=0.3 * size, alpha=faint,
             zorder=2 + level,
         )  # fmt: skip
         ax.plot(

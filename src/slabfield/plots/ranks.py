@@ -121,9 +121,6 @@ def _draw(ax: Axes, series: Series, n_bins: int) -> None:
         if np.isfinite(error):
             low, high = HEIGHT * max(1 - error, 0), HEIGHT * min(1 + error, 2.4)
             ax.axhspan(floor - low, floor - high, color=GREY, alpha=0.25, linewidth=0, zorder=2)
-        ax.bar(
-            borders[:-1], -height, np.diff(borders), bottom=floor, align="edge", color=SKY,
-            edgecolor=BLUE, linewidth=0.6, alpha=0.85,
-        )  # fmt: skip
+        ax.stairs(floor - height, borders, baseline=floor, fill=True, fc=SKY, ec=BLUE, lw=0.8)
         ax.hlines(floor - HEIGHT, 0, 100, color=INK, linewidth=1, zorder=3)
         ax.hlines(floor, 0, 100, color=GREY, linewidth=0.6, zorder=3)
