@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from slabfield.checks import InputError
 from slabfield.plots import network
-from slabfield.plots.layout import place_nodes
+from slabfield.plots.layout import part_boxes, place_nodes
 from slabfield.plots.networks import BLUE, ORANGE
 
 
@@ -112,6 +112,32 @@ def test_every_size_renders_with_every_name_on_a_place_of_its_own(n_nodes: int) 
     assert gaps.min() > 0.01
     assert np.abs(places).max() <= 1 + 1e-9
     assert len(render(ax)) > 1000
+
+
+@pytest.mark.parametrize("n_nodes", [12, 64, 108])
+def test_names_do_not_cover_each_other(n_nodes: int) -> None:
+    posterior = made_up_posterior(n_nodes)
+    posterior.feature_names = [f"item number {k}"[: 5 + k % 12] + str(k) for k in range(n_nodes)]
+    ax = network(posterior, threshold=0.9)
+    assert isinstance(ax.figure, Figure)
+    ax.figure.draw_without_rendering()
+    boxes = [text.get_window_extent() for text in ax.texts]
+    covered = sum(a.overlaps(b) for k, a in enumerate(boxes) for b in boxes[:k])
+    assert covered == 0
+
+
+def test_boxes_part_as_little_as_it_takes() -> None:
+    places = np.random.default_rng(0).uniform(-1, 1, (40, 2))
+    sizes = np.full((40, 2), 0.15)
+    parted = part_boxes(places, sizes, np.ones(2))
+    missing = 0.15 - np.abs(parted[:, None] - parted[None])
+    covered = np.all(missing > 1e-6, axis=2) & ~np.eye(40, dtype=bool)
+    assert not covered.any()
+    assert np.abs(parted).max() <= 1
+    alone = np.array([[-1.0, 0], [0, 0], [1, 0]])
+    np.testing.assert_array_equal(part_boxes(alone, sizes[:3], np.ones(2)), alone)
+    same = part_boxes(np.zeros((3, 2)), sizes[:3], np.ones(2))
+    assert len({tuple(place) for place in same}) == 3
 
 
 def test_no_edges_all_edges_and_couplings_never_present() -> None:

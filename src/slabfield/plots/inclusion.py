@@ -11,6 +11,7 @@ from slabfield.plots.style import BLUE, GREY, PLAIN, SMALL, headline, short_name
 from slabfield.posterior import Posterior
 
 MOST_WITH_NUMBERS = 16
+MOST_NAMES = 120
 # From white to a dark blue, evenly darker: the order survives printing in grey
 SHADES = LinearSegmentedColormap.from_list("slabfield", ["#FFFFFF", "#9CC9E5", BLUE, "#002A4A"])
 
@@ -63,9 +64,11 @@ def inclusion_matrix(posterior: Posterior, ax: Axes | None = None) -> Axes:
 def _name_both_sides(ax: Axes, names: list[str]) -> None:
     n_nodes = len(names)
     short = [short_name(name) for name in names]
-    size = float(np.clip(9.5 - n_nodes / 20, 4.2, 9))
-    ax.set_xticks(range(n_nodes), short, rotation=90, fontsize=size, **PLAIN)
-    ax.set_yticks(range(n_nodes), short, fontsize=size, **PLAIN)
+    size = float(np.clip(9.5 - n_nodes / 25, 5, 9))
+    # Of very many nodes only some names have room.
+    some = slice(None, None, int(np.ceil(n_nodes / MOST_NAMES)))
+    ax.set_xticks(np.arange(n_nodes)[some], short[some], rotation=90, fontsize=size, **PLAIN)
+    ax.set_yticks(np.arange(n_nodes)[some], short[some], fontsize=size, **PLAIN)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     if n_nodes <= 40:

@@ -15,6 +15,9 @@ LEAST_CLOSENESS = 0.1
 MOST_FOR_STRESS = 150
 """With more nodes than this the springs are laid out by a cheaper method."""
 
+ROUNDS = 500
+"""Attempts to part boxes."""
+
 
 def place_nodes(closeness: Array) -> Array:
     """Place nodes so that close pairs lie close together.
@@ -54,6 +57,52 @@ def place_nodes(closeness: Array) -> Array:
     else:
         places = _relax_springs(closeness, start)
     return _framed(places)
+
+
+def part_boxes(places: Array, sizes: Array, bounds: Array) -> Array:
+    """Move boxes that cover each other apart, as little as it takes.
+
+    Parameters
+    ----------
+    places : array of shape (D, 2)
+        Their centres.
+    sizes : array of shape (D, 2)
+        Their widths and heights, in the same units.
+    bounds : array of shape (2,)
+        Centres stay within plus and minus these.
+
+    Returns
+    -------
+    array of shape (D, 2)
+        New centres. Where there is no room for all boxes some still overlap.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield.plots.layout import part_boxes
+    >>> part_boxes(np.array([[0, 0], [0.1, 0]]), np.full((2, 2), 0.5), np.ones(2)).round(2)
+    array([[-0.2,  0. ],
+           [ 0.3,  0. ]])
+    """
+    moved = np.array(places, dtype=np.float64)
+    needed = (sizes[:, None] + sizes[None]) / 2
+    for _ in range(ROUNDS):
+        apart = moved[:, None] - moved[None]
+        missing = needed - np.abs(apart)
+        covered = np.all(missing > 1e-9, axis=2)
+        np.fill_diagonal(covered, False)
+        if not covered.any():
+            break
+        # Along the side where the shorter way leads out; each of the two goes half of it.
+        sideways = missing[..., 0] <= missing[..., 1]
+        along = np.stack([sideways, ~sideways], axis=2)
+        # Boxes on the same spot part in the order of their numbers.
+        order = np.sign(np.subtract.outer(np.arange(len(moved)), np.arange(len(moved))))
+        sign = np.where(apart == 0, order[..., None], np.sign(apart))
+        steps = np.where(along & covered[..., None], sign * missing / 2, 0).sum(axis=1)
+        busy = np.maximum(covered.sum(axis=1), 1)[:, None]
+        moved = np.clip(moved + steps / busy, -bounds, bounds)
+    return moved
 
 
 def _principal_places(distances: Array) -> Array:

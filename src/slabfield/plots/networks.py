@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from slabfield.checks import check_number
 from slabfield.plots.inputs import check_panels, check_posterior
-from slabfield.plots.layout import place_nodes
+from slabfield.plots.layout import part_boxes, place_nodes
 from slabfield.plots.style import BLUE, DASHES, GREY, ORANGE, PLAIN, SMALL, headline, short_name
 
 Array = NDArray[np.float64]
 
+MARGIN = 1.1
 THINNEST, THICKEST = 0.8, 6.0
 FAINTEST = 0.1
 NEEDED = ("feature_names", "inclusion_probability", "coupling_mean")
@@ -44,7 +45,7 @@ def network(posterior: NetworkSource, threshold: float = 0.5, ax: Axes | None = 
     A line is as wide as the coupling is strong, solid blue where it is positive and dashed orange
     where it is negative, and as opaque as the edge is probable. Nodes joined by probable, strong
     edges lie close together; all pairs count, so that nodes stay where they are when the threshold
-    changes.
+    changes. Nodes without an edge that is drawn are grey.
 
     Parameters
     ----------
@@ -81,8 +82,8 @@ def network(posterior: NetworkSource, threshold: float = 0.5, ax: Axes | None = 
     strength = np.nan_to_num(np.asarray(posterior.coupling_mean, dtype=np.float64))
     names = list(posterior.feature_names)
     strongest = _strongest(probability, strength)
-    places = network_places(posterior)
     ax = check_panels(ax, 1, network_size(len(names)))[0]
+    places = fit_names(ax, network_places(posterior), names)
     rows, columns = np.triu_indices(len(names), 1)
     drawn = (probability[rows, columns] >= threshold) & (probability[rows, columns] > 0)
     rows, columns = rows[drawn], columns[drawn]
@@ -127,9 +128,9 @@ def network_size(n_nodes: int) -> tuple[float, float]:
     --------
     >>> from slabfield.plots.networks import network_size
     >>> network_size(12)
-    (7.75, 6.2)
+    (7.7, 6.16)
     """
-    side = float(np.clip(5 + 0.1 * n_nodes, 6, 16))
+    side = float(np.clip(5.5 + 0.055 * n_nodes, 6, 16))
     return side * 1.25, side
 
 
@@ -180,7 +181,7 @@ def draw_nodes(ax: Axes, places: Array, names: list[str], joined: set[int]) -> N
     >>> [text.get_text() for text in ax.texts]
     ['sleep', 'work']
     """
-    fontsize = float(np.clip(11 - len(names) / 32, 5.5, 10.5))
+    fontsize = _font_size(len(names))
     for k, name in enumerate(names):
         colour = "black" if k in joined else GREY
         ax.text(
@@ -195,11 +196,41 @@ def draw_nodes(ax: Axes, places: Array, names: list[str], joined: set[int]) -> N
             zorder=2,
             bbox={"boxstyle": "round,pad=0.3", "fc": "white", "ec": colour, "lw": 0.8},
         )
-    # A flat network keeps its shape; any other fills the picture.
-    height = max(float(np.abs(places[:, 1]).max()), 0.3)
-    ax.set_xlim(-1.1, 1.1)
-    ax.set_ylim(-1.08 * height, 1.08 * height)
+    height = _height(places)
+    ax.set_xlim(-MARGIN, MARGIN)
+    ax.set_ylim(-MARGIN * height, MARGIN * height)
     ax.axis("off")
+
+
+def fit_names(ax: Axes, places: Array, names: list[str]) -> Array:
+    """Move nodes just so far that their names do not cover each other.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield.plots.networks import fit_names
+    >>> from slabfield.plots.style import new_axes
+    >>> places = np.array([[-1, 0], [0, 0], [0.01, 0], [1, 0]])
+    >>> moved = fit_names(new_axes(4, 3), places, ["sleep", "work", "joy", "rest"])
+    >>> bool(np.abs(moved[2] - moved[1]).max() > 0.1)
+    True
+    """
+    unit = _font_size(len(names)) * ax.figure.dpi / 72
+    letters = np.array([len(short_name(name)) for name in names])
+    # A letter is about 0.62 of the font size wide; the rest is the frame and a little air.
+    wide, high = (0.62 * letters + 1.2) * unit, np.full(len(names), 2.2 * unit)
+    scale = 2 * MARGIN * np.array([1, _height(places)]) / (ax.bbox.width, ax.bbox.height)
+    bounds = np.array([1.0, _height(places)])
+    return part_boxes(places, np.column_stack([wide, high]) * scale, bounds)
+
+
+def _font_size(n_nodes: int) -> float:
+    return float(np.clip(11 - n_nodes / 32, 5.5, 10.5))
+
+
+def _height(places: Array) -> float:
+    """Half the height of the picture: a flat network keeps its shape, any other fills it."""
+    return max(float(np.abs(places[:, 1]).max()), 0.3)
 
 
 def _draw_key(ax: Axes, strongest: float, threshold: float) -> None:

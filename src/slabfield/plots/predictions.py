@@ -43,7 +43,8 @@ def predictive_check(
     """Draw how often pairs are 1 together, in the data and in replicated data.
 
     Each replicate has as many rows as X, drawn from the field of one posterior draw: exactly up to
-    16 nodes, by Gibbs sampling above. A vertical line holds the middle share ``mass`` of the
+    16 nodes; above, by Gibbs runs that start from fair coins, and may miss parts of a field that has
+    several modes. A vertical line holds the middle share ``mass`` of the
     replicates of a pair. Where a field of pairs fits, nearly all lines cross the diagonal: of the
     rows that were fitted more than that share, since they were fitted, and of other rows about as
     many. Those that do not are orange squares, and the farthest off are named.
@@ -97,14 +98,9 @@ def predictive_check(
     ax = check_panels(ax, 1, (5.6, 5.4))[0]
     _draw_pairs(ax, observed, mean, low, high, outside)
     off = np.abs(observed - mean) / np.maximum(sd, 1 / (2 * len(rows)))
-    worst = np.flatnonzero(outside)
+    worst, pairs = np.flatnonzero(outside), list(zip(*map(np.ndarray.tolist, upper), strict=True))
     worst = worst[np.argsort(-off[worst], kind="stable")][:n_named]
-    for edge in worst:
-        ax.annotate(
-            edge_name(posterior.feature_names, (int(upper[0][edge]), int(upper[1][edge])), 12),
-            (observed[edge], mean[edge]), xytext=(5, -3), textcoords="offset points",
-            fontsize=SMALL - 1, color=INK, va="top", **PLAIN,
-        )  # fmt: skip
+    _name_worst(ax, [edge_name(posterior.feature_names, pairs[edge]) for edge in worst])
     n_outside = int(outside.sum())
     headline(ax, f"{n_outside} of {observed.size} pairs outside {100 * mass:g}% of replicates")
     return ax
@@ -156,3 +152,13 @@ def _draw_pairs(
     ax.set_ylabel("replicated: mean and interval")
     tidy(ax)
     ax.legend(fontsize=SMALL, frameon=False, loc="upper left")
+
+
+def _name_worst(ax: Axes, names: list[str]) -> None:
+    """List pairs below the legend, where points seldom are."""
+    if names:
+        ax.text(
+            0.03, 0.86, "farthest off:\n" + "\n".join(names), transform=ax.transAxes, va="top",
+            fontsize=SMALL, color=INK, zorder=5, **PLAIN,
+            bbox={"boxstyle": "round,pad=0.2", "fc": "white", "ec": "none", "alpha": 0.7},
+        )  # fmt: skip

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from slabfield.checks import check_choice, check_number
 from slabfield.plots.inputs import check_panels, check_posterior
-from slabfield.plots.networks import draw_nodes, network_places, network_size
+from slabfield.plots.networks import draw_nodes, fit_names, network_places, network_size
 from slabfield.plots.style import (
     BLUE,
     GREY,
@@ -124,7 +124,7 @@ def give_verdicts(factor: Array, threshold: float) -> NDArray[np.str_]:
 
 
 def _draw_network(ax: Axes, posterior: Posterior, verdict: NDArray[np.str_]) -> None:
-    places = network_places(posterior)
+    places = fit_names(ax, network_places(posterior), posterior.feature_names)
     first, second = np.triu_indices(posterior.n_nodes, 1)
     for level, name in enumerate(("absent", "undecided", "present")):
         look, chosen = LOOKS[name], verdict == name
