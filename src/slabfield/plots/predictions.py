@@ -43,11 +43,11 @@ def predictive_check(
     """Draw how often pairs are 1 together, in the data and in replicated data.
 
     Each replicate has as many rows as X, drawn from the field of one posterior draw: exactly up to
-    16 nodes; above, by Gibbs runs that start from fair coins, and may miss parts of a field that has
-    several modes. A vertical line holds the middle share ``mass`` of the
-    replicates of a pair. Where a field of pairs fits, nearly all lines cross the diagonal: of the
-    rows that were fitted more than that share, since they were fitted, and of other rows about as
-    many. Those that do not are orange squares, and the farthest off are named.
+    16 nodes; above, by Gibbs runs that start from fair coins, and may miss parts of a field with
+    several modes. A vertical line holds the middle share ``mass`` of the replicates of a pair.
+    Where a field of pairs fits, nearly all lines cross the diagonal: of the rows that were fitted
+    more than that share, since they were fitted, and of other rows about as many. Those that do
+    not are orange squares, and the farthest off are named.
 
     Parameters
     ----------
@@ -144,6 +144,7 @@ def _draw_pairs(
         ax.plot(
             x, mean[chosen], marker, color=colour, markersize=size + level, linestyle="none",
             label=f"{label} ({chosen.sum()})", zorder=2.5 + level,
+            mec=INK if level else colour, mew=0.4,
         )  # fmt: skip
     ax.set_xlim(0, end)
     ax.set_ylim(0, end)
