@@ -212,7 +212,7 @@ def fit_names(ax: Axes, places: Array, names: list[str]) -> Array:
     >>> from slabfield.plots.style import new_axes
     >>> places = np.array([[-1, 0], [0, 0], [0.01, 0], [1, 0]])
     >>> moved = fit_names(new_axes(4, 3), places, ["sleep", "work", "joy", "rest"])
-    >>> bool(np.abs(moved[2] - moved[1]).max() > 0.1)
+    >>> bool(np.abs(moved[2] - moved[1]).max() > 0.05)
     True
     """
     unit = _font_size(len(names)) * ax.figure.dpi / 72
