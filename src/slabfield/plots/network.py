@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from slabfield.checks import check_number
-from slabfield.plots.layout import place_nodes
+from slabfield.plots.layout import place_network, strongest_coupling
 
 Array = NDArray[np.float64]
 
@@ -81,8 +81,8 @@ def network(posterior: NetworkSource, threshold: float = 0.5, ax: Axes | None = 
     probability = np.asarray(posterior.inclusion_probability, dtype=np.float64)
     strength = np.nan_to_num(np.asarray(posterior.coupling_mean, dtype=np.float64))
     names = list(posterior.feature_names)
-    strongest = _strongest(probability, strength)
-    places = place_nodes(probability * np.minimum(np.abs(strength) / strongest, 1))
+    strongest = strongest_coupling(probability, strength)
+    places = place_network(probability, strength)
     if ax is None:
         margins = ConstrainedLayoutEngine(w_pad=0.15, h_pad=0.15)
         ax = Figure(figsize=_size(len(names)), layout=margins).add_subplot()
@@ -99,12 +99,6 @@ def network(posterior: NetworkSource, threshold: float = 0.5, ax: Axes | None = 
         color=GREY,
     )
     return ax
-
-
-def _strongest(probability: Array, strength: Array) -> float:
-    """Return the strength of the widest line, which must not depend on the threshold."""
-    likely = float(np.max(np.abs(strength) * (probability >= 0.5), initial=0.0))
-    return likely or float(np.max(np.abs(strength) * probability, initial=0.0)) or 1.0
 
 
 def _size(n_nodes: int) -> tuple[float, float]:

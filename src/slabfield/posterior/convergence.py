@@ -84,7 +84,7 @@ def unsettled(posterior: Posterior) -> list[str]:
                 f"{WHOLE_ESS:.0f} or more). {RUN_LONGER}."
             )
     names = posterior.feature_names
-    moving = _unsettled_biases(posterior)
+    moving = unsettled_biases(posterior)
     if moving.size:
         shown = ", ".join(names[i] for i in moving[:3])
         problems.append(
@@ -92,7 +92,7 @@ def unsettled(posterior: Posterior) -> list[str]:
             f"node{' has' if moving.size == 1 else 's have'} too few effective draws or chains "
             f"that disagree (worst: {shown}). Their couplings are rough too. {RUN_LONGER}."
         )
-    rough = _rough_edges(posterior)
+    rough = rough_edges(posterior)
     if rough.size:
         first, second = np.triu_indices(posterior.n_nodes, 1)
         shown = ", ".join(f"{names[first[e]]} - {names[second[e]]}" for e in rough[:3])
@@ -104,14 +104,14 @@ def unsettled(posterior: Posterior) -> list[str]:
     return problems
 
 
-def _unsettled_biases(posterior: Posterior) -> NDArray[np.intp]:
+def unsettled_biases(posterior: Posterior) -> NDArray[np.intp]:
     """Nodes whose bias has not settled, the worst first; in a stuck chain it never moves."""
     rhat, ess = posterior._of_biases
     worst: NDArray[np.intp] = np.flatnonzero((rhat > RHAT_LIMIT) | ~(ess >= ESS_LIMIT))
     return worst[np.argsort(ess[worst], kind="stable")]
 
 
-def _rough_edges(posterior: Posterior) -> NDArray[np.intp]:
+def rough_edges(posterior: Posterior) -> NDArray[np.intp]:
     """Edges whose probability is not to be trusted, the worst first."""
     low, high = OPEN_RANGE
     probability = posterior.edge_probability
