@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def write_results(posterior: Posterior, edges: pd.DataFrame, folder: Path) -> list[str]:
-    """Write the table of edges, the picture, the graph and the posterior, each whole or not at all.
+    """Write table, picture, graph, posterior and report, each whole or not at all.
 
     Parameters
     ----------
@@ -38,11 +38,14 @@ def write_results(posterior: Posterior, edges: pd.DataFrame, folder: Path) -> li
     >>> callable(write_results)
     True
     """
+    from slabfield.report import write_report
+
     write_edges(edges, folder / "edges.csv")
     write_network(posterior, folder / "network.png")
     posterior.write_graphml(folder / "network.graphml")
     posterior.save(folder / "posterior.nc")
-    return ["edges.csv", "network.png", "network.graphml", "posterior.nc"]
+    write_report(posterior, folder / "report.html")
+    return ["edges.csv", "network.png", "network.graphml", "posterior.nc", "report.html"]
 
 
 def write_network(posterior: Posterior, path: Path, dpi: int = 150) -> None:

@@ -1,52 +1,48 @@
 // Whether to trust the run: figures of the whole, what holds out, and traces.
 
 const { convergence } = data;
-const settledCell = (settled) =>
-  make("td", { class: settled ? "fine" : "flag" }, settled ? "\u2713 settled" : "\u2717 not settled");
 
+const settledText = (settled) =>
+  make("span", { class: settled ? "fine" : "flag" }, settled ? "\u2713 settled" : "\u2717 not settled");
+
+/** A row for each list of cells; the first cell says what the row is about. */
 function figureTable(caption, heads, rows) {
-  const head = make("tr", {}, ...heads.map((text) => make("th", { scope: "col" }, text)));
-  return make("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": caption },
-    make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows)));
+  const head = heads.map((text) => make("th", { scope: "col", role: "columnheader" }, text));
+  const body = rows.map((cells) =>
+    make("tr", { role: "row" }, ...cells.map((cell, k) => make("td", { role: "cell", "data-label": heads[k] }, cell))));
+  return make("table", { class: "stack figures", role: "table", "aria-label": caption },
+    make("thead", { role: "rowgroup" }, make("tr", { role: "row" }, ...head)),
+    make("tbody", { role: "rowgroup" }, ...body));
 }
 
 function wholeRow(part) {
-  const figures = [
+  return [
+    make("span", {}, make("b", {}, part.name), ` \u2013 ${part.about}`),
     significant(asNumber(part.mean)),
     `${significant(asNumber(part.lower))} to ${significant(asNumber(part.upper))}`,
     decimals(asNumber(part.rhat), 3),
     wholeText(asNumber(part.ess)),
+    part.fixed ? "fixed" : settledText(part.settled),
   ];
-  const cells = figures.map((text) => make("td", {}, text));
-  const last = part.fixed ? make("td", {}, "fixed") : settledCell(part.settled);
-  return make("tr", {}, make("td", {}, make("b", {}, part.name), ` \u2013 ${part.about}`), ...cells, last);
 }
 
 function significant(value) {
   if (Number.isNaN(value)) return "\u2013";
-  const digits = Math.abs(value) >= 100 ? 1 : 3;
-  return decimals(value, digits);
+  if (Math.abs(value) >= 1000) return Math.round(value).toLocaleString("en-GB").replace("-", "\u2212");
+  return decimals(value, Math.abs(value) >= 100 ? 1 : 3);
 }
 
-function edgeRowOf(part) {
-  const name = `${names[part.first]} \u2013 ${names[part.second]}`;
-  return make("tr", {}, make("td", {}, named(name)),
-    make("td", {}, probabilityText(part.probability)),
-    make("td", {}, decimals(asNumber(part.rhat), 3)),
-    make("td", {}, wholeText(asNumber(part.ess))), settledCell(part.settled));
-}
-
-function biasRow(part) {
-  return make("tr", {}, make("td", {}, named(names[part.node])),
-    make("td", {}, decimals(asNumber(part.rhat), 3)),
-    make("td", {}, wholeText(asNumber(part.ess))), settledCell(false));
-}
+const judged = ({ rhat, ess, settled }) =>
+  [decimals(asNumber(rhat), 3), wholeText(asNumber(ess)), settledText(settled)];
+const heldEdge = (part) =>
+  [named(`${names[part.first]} \u2013 ${names[part.second]}`), probabilityText(part.probability), ...judged(part)];
+const heldBias = (part) => [named(names[part.node]), ...judged({ ...part, settled: false })];
 
 function startConvergence() {
   const place = byId("convergence-tables");
   const { rhat, ess } = convergence.limits;
   place.append(make("h3", {}, "The graph as a whole"),
-    figureTable("The graph as a whole", ["What", "Mean", "95% interval", "R-hat", "Effective draws", ""], convergence.whole.map(wholeRow)));
+    figureTable("The graph as a whole", ["What", "Mean", "95% interval", "R-hat", "Effective draws", "State"], convergence.whole.map(wholeRow)));
   place.append(make("h3", {}, "Edges with the fewest effective draws"));
   if (convergence.worst.length) {
     const held = convergence.worst.filter((part) => !part.settled).length;
@@ -54,13 +50,13 @@ function startConvergence() {
       ? `Those not settled have fewer than ${ess} effective draws, or R-hat above ${rhat}: their probabilities are rough.`
       : `All undecided edges have R-hat below ${rhat} and at least ${ess} effective draws.`));
     place.append(figureTable("Edges with the fewest effective draws",
-      ["Edge", "Inclusion probability", "R-hat", "Effective draws", ""], convergence.worst.map(edgeRowOf)));
+      ["Edge", "Inclusion probability", "R-hat", "Effective draws", "State"], convergence.worst.map(heldEdge)));
   } else {
     place.append(make("p", { class: "note" }, "No edge came and went often enough to be judged: every one was nearly always there, or nearly never."));
   }
   if (convergence.biases.length) {
     place.append(make("h3", {}, "Biases that have not settled"),
-      figureTable("Biases that have not settled", ["Node", "R-hat", "Effective draws", ""], convergence.biases.map(biasRow)));
+      figureTable("Biases that have not settled", ["Node", "R-hat", "Effective draws", "State"], convergence.biases.map(heldBias)));
   }
   drawTraces();
 }

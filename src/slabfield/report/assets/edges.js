@@ -5,9 +5,9 @@ const COLUMNS = [
   { title: "Inclusion probability", short: "Probability", values: edges.probability, text: probabilityText },
   { title: "Bayes factor", values: edges.factor, text: factorText },
   { title: "Coupling if present", short: "Coupling", values: edges.mean, text: (v) => decimals(v) },
-  { title: "95% interval", values: edges.lower, kind: "interval" },
+  { title: "95% interval", short: "Interval", values: edges.lower, kind: "interval" },
   { title: "R-hat", values: edges.rhat, text: (v) => decimals(v, 3), first: -1 },
-  { title: "Effective draws", values: edges.ess, text: wholeText, first: 1 },
+  { title: "Effective draws", short: "Eff. draws", values: edges.ess, text: wholeText, first: 1 },
 ];
 const edgeKeys = edges.first.map((_, e) => edgeName(e).toLowerCase());
 const collator = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" });

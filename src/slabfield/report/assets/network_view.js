@@ -11,6 +11,7 @@ const isNegative = (e) => edges.mean[e] < 0;
 const network = {
   picture: byId("network-picture"),
   links: byId("network-links"),
+  strong: byId("network-strong"),
   marks: byId("network-nodes"),
   threshold: data.network.threshold,
   weakest: 0,
@@ -26,30 +27,29 @@ const network = {
     (a, b) => edges.probability[a] - edges.probability[b] || a - b,
   ),
 
-  line(e) {
-    if (!this.lines.has(e)) {
-      const line = shape("line", {
-        class: isNegative(e) ? "edge negative" : "edge",
-        "stroke-width": widthOf(strengthOf(e)).toFixed(2),
-        "stroke-opacity": opacityOf(edges.probability[e]).toFixed(3),
-      });
-      if (isNegative(e)) {
-        const w = widthOf(strengthOf(e));
-        line.setAttribute("stroke-dasharray", `${Math.max(2.2 * w, 4).toFixed(1)} ${Math.max(1.1 * w, 3).toFixed(1)}`);
-      }
-      this.lines.set(e, line);
-      this.placeLine(e);
+  makeLine(e) {
+    const [i, j] = [edges.first[e], edges.second[e]];
+    const width = widthOf(strengthOf(e));
+    const { x, y } = this.layout;
+    const line = shape("line", {
+      class: isNegative(e) ? "edge negative" : "edge",
+      "stroke-width": width.toFixed(2),
+      "stroke-opacity": opacityOf(edges.probability[e]).toFixed(3),
+      x1: x[i].toFixed(1), y1: y[i].toFixed(1), x2: x[j].toFixed(1), y2: y[j].toFixed(1),
+    });
+    if (isNegative(e)) {
+      const dashes = [Math.max(2.2 * width, 4), Math.max(1.1 * width, 3)];
+      line.setAttribute("stroke-dasharray", dashes.map((v) => v.toFixed(1)).join(" "));
     }
+    return line;
+  },
+
+  line(e) {
+    if (!this.lines.has(e)) this.lines.set(e, this.makeLine(e));
     return this.lines.get(e);
   },
 
-  placeLine(e) {
-    const [i, j] = [edges.first[e], edges.second[e]];
-    const ends = { x1: this.layout.x[i], y1: this.layout.y[i], x2: this.layout.x[j], y2: this.layout.y[j] };
-    for (const [name, value] of Object.entries(ends)) this.lines.get(e).setAttribute(name, value.toFixed(1));
-  },
-
-  /** Show the edges of at least the threshold; choose() adds one that is chosen in spite of it. */
+  /** Show the edges of at least the threshold. */
   update() {
     this.shown = this.order.filter(
       (e) => edges.probability[e] >= this.threshold && strengthOf(e) >= this.weakest,
@@ -61,11 +61,12 @@ const network = {
     byId("shown").textContent =
       `${plural(this.shown.length, "edge")} shown, of ${data.network.n_edges.toLocaleString("en-GB")} ` +
       `possible: inclusion probability ${Number(this.threshold.toFixed(4))} or more${weak}.`;
+    this.links.replaceChildren(...this.shown.map((e) => this.line(e)));
     this.highlight();
     this.describe();
   },
 
-  /** Draw lines, with whatever is pointed at or chosen standing out. */
+  /** Draw what is pointed at or chosen anew, on top of all else, which pales. */
   highlight() {
     const chosen = this.pointed ?? this.pinned;
     const strong = new Set();
@@ -78,9 +79,7 @@ const network = {
       }
     }
     for (const e of strong) near.add(edges.first[e]).add(edges.second[e]);
-    const drawn = this.shown.filter((e) => !strong.has(e)).concat([...strong]);
-    this.links.replaceChildren(...drawn.map((e) => this.line(e)));
-    for (const [e, line] of this.lines) line.classList.toggle("chosen", strong.has(e));
+    this.strong.replaceChildren(...[...strong].map((e) => this.makeLine(e)));
     this.links.classList.toggle("dim", chosen !== null);
     this.picture.classList.toggle("has-choice", chosen !== null);
     this.nodeMarks.forEach((mark, k) => {
@@ -110,15 +109,15 @@ const network = {
 
   resize() {
     const width = byId("network-frame").clientWidth;
-    if (width === 0) return;
+    if (width === 0 || width === this.layout?.width) return;
     const tall = names.length > 40 ? 0.85 : 0.68;
     const height = Math.round(width < 560 ? width * 1.15 : Math.min(width * tall, 720));
     this.picture.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    this.layout = layOut(width, height);
+    this.layout = { width, ...layOut(width, height) };
     this.picture.classList.toggle("dots", this.layout.dots);
     byId("details").style.maxHeight = width < 560 ? "" : `${height + 2}px`;
     this.drawNodes();
-    for (const e of this.lines.keys()) this.placeLine(e);
+    this.lines.clear();
     this.update();
   },
 
