@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from report_helpers import HOSTILE, made_up
 from typer.testing import CliRunner
 
+from report_helpers import HOSTILE, made_up
 from slabfield import Posterior
 from slabfield.checks import InputError
 from slabfield.cli.app import app
@@ -69,10 +69,10 @@ def test_the_data_of_the_page_are_those_of_the_posterior(posterior: Posterior) -
     table = posterior.to_dataframe().set_index(["node_1", "node_2"])
     names = posterior.feature_names
     assert page["nodes"]["name"] == names
-    for ours, theirs in (("mean", "mean"), ("lower", "lower"), ("upper", "upper"),
-                         ("rhat", "rhat"), ("ess", "ess")):  # fmt: skip
-        expected = [table.loc[(names[i], names[j]), theirs] for i, j in zip(first, second)]
-        np.testing.assert_allclose(as_floats(edges[ours]), expected, rtol=1e-5, err_msg=ours)
+    pairs = [(names[i], names[j]) for i, j in zip(first, second, strict=True)]
+    for name in ("mean", "lower", "upper", "rhat", "ess"):
+        expected = [table.loc[pair, name] for pair in pairs]
+        np.testing.assert_allclose(as_floats(edges[name]), expected, rtol=1e-5, err_msg=name)
     factor = posterior.bayes_factor[first, second]
     np.testing.assert_allclose(as_floats(edges["factor"]), factor, rtol=1e-5)
     assert np.isinf(factor).any()
@@ -184,7 +184,10 @@ def test_the_verdict_says_what_to_do() -> None:
         assert warning in page.text
     fine = made_up(5, n_draws=600)
     assert fine.converged
-    assert "can be relied on" in Page(make_page(fine)).text
+    assert "more draws would change these figures little" in Page(make_page(fine)).text
+    assert "approximation" not in verdict(fine)
+    fine.settings["engine"] = "pseudo"
+    assert "approximation" in verdict(fine)
 
 
 def test_settings_are_told(posterior: Posterior) -> None:

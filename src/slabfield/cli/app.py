@@ -47,7 +47,7 @@ class Preset(StrEnum):
     paper = "paper"
 
 
-Out = Annotated[Path, typer.Option(help="Folder for the table, picture, graph, posterior and report.")]
+Out = Annotated[Path, typer.Option(help="Folder for table, picture, graph, posterior and report.")]
 Chains = Annotated[int, typer.Option(min=1, help="Independent runs.")]
 Draws = Annotated[
     str | None,

@@ -13,9 +13,7 @@ Stored = Annotated[
 ]
 Target = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE.html", help="The page; left out: report.html beside the posterior."
-    ),
+    typer.Option(metavar="FILE.html", help="The page; left out: report.html beside the posterior."),
 ]
 
 

@@ -74,7 +74,9 @@ more), 0 are undecided and 0 likely absent (0.1 or less).
 def verdict(posterior: Posterior) -> str:
     """Say whether the run can be trusted, and what to do if not."""
     if posterior.converged:
-        return "The chains agree and are long enough: these figures can be relied on."
+        fine = "The chains agree and are long enough: more draws would change these figures little."
+        approximate = posterior.settings.get("engine") == "pseudo"
+        return f"{fine} They are those of {ENGINES['pseudo']}." if approximate else fine
     n_draws = posterior.draws.n_draws
     return (
         "The chains have not converged: take these figures as provisional. Below is what is wrong. "

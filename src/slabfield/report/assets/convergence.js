@@ -29,7 +29,7 @@ function wholeRow(part) {
 function significant(value) {
   if (Number.isNaN(value)) return "\u2013";
   if (Math.abs(value) >= 1000) return Math.round(value).toLocaleString("en-GB").replace("-", "\u2212");
-  return decimals(value, Math.abs(value) >= 100 ? 1 : 3);
+  return decimals(value, Math.abs(value) >= 100 ? 1 : Math.abs(value) >= 10 ? 2 : 3);
 }
 
 const judged = ({ rhat, ess, settled }) =>
