@@ -90,12 +90,12 @@ def how_made(posterior: Posterior) -> list[tuple[str, str]]:
     told, draws = posterior.settings, posterior.draws
     engine = str(told.get("engine", "unknown"))
     rows = [
-        ("Rows of data", _plain(told.get("n_rows"))),
+        ("Rows of data", _counted(told.get("n_rows"))),
         ("Nodes", str(posterior.n_nodes)),
         ("Engine", f"{engine}: {ENGINES[engine]}" if engine in ENGINES else engine),
         ("Chains", str(draws.n_chains)),
         ("Draws kept of each chain", f"{draws.n_draws:,}"),
-        ("Draws of warm-up", _plain(told.get("n_warmup"))),
+        ("Draws of warm-up", _counted(told.get("n_warmup"))),
         ("Iterations between draws", _plain(told.get("thin"))),
         ("Prior of an edge", _inclusion_prior(told.get("inclusion_prior"))),
         ("Prior of a coupling", _slab_prior(told.get("slab_prior"))),
@@ -156,6 +156,10 @@ def _plain(value: Any) -> str:
     if value is None:
         return "unknown"
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _counted(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else _plain(value)
 
 
 def _shortened(value: Any) -> Any:

@@ -55,7 +55,7 @@ function probabilityText(p) {
 
 function factorText(b) {
   if (Number.isNaN(b)) return "\u2013";
-  if (b > 1e4) return Number.isFinite(b) && b < 1e6 ? "> 10,000" : "> 1,000,000";
+  if (b > 1e4) return b < 1e6 ? "> 10\u2074" : "> 10\u2076";
   if (b < 1e-3) return "< 0.001";
   return b >= 100 ? Math.round(b).toLocaleString("en-GB") : Number(b.toPrecision(2)).toString();
 }

@@ -110,6 +110,7 @@ function startTable() {
       showPage();
     });
   }
+  if (innerWidth <= 760) byId("per-page").value = "10";
   byId("search").addEventListener("input", onceAFrame(findEdges));
   byId("kind").addEventListener("change", findEdges);
   byId("per-page").addEventListener("change", findEdges);
