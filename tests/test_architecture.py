@@ -34,6 +34,7 @@ ORDER = (
     "baselines",
     "evaluate",
     "plots",
+    "report",
     "reproduce",
     "cli",
 )
@@ -104,14 +105,14 @@ def test_imports_go_down_the_list_only() -> None:
     assert find_violations(PACKAGE) == []
 
 
-def test_plots_are_used_by_the_command_line_only() -> None:
+def test_plots_are_used_by_report_and_command_line_only() -> None:
     users = {
         part_of(path, PACKAGE)
         for path in PACKAGE.rglob("*.py")
         if path != PACKAGE / "__init__.py"
         and any(name.startswith("slabfield.plots") for _, name in imported_modules(path))
     }
-    assert users <= {"plots", "cli"}
+    assert users <= {"plots", "report", "cli"}
 
 
 def test_compiled_code_is_kept_by_the_sources_it_is_made_from() -> None:
@@ -212,6 +213,7 @@ def test_public_names() -> None:
     assert set(slabfield.__all__) <= set(dir(slabfield))
     assert slabfield.datasets.__name__ == "slabfield.datasets"
     assert slabfield.plots.__name__ == "slabfield.plots"
+    assert slabfield.report.__name__ == "slabfield.report"
     assert slabfield.baselines.__name__ == "slabfield.baselines"
     assert slabfield.evaluate.__name__ == "slabfield.evaluate"
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):

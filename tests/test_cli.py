@@ -20,8 +20,8 @@ from slabfield.checks import code_binary
 from slabfield.cli.app import app
 from slabfield.cli.show import MOST_ROWS, edge_table, summarise
 from slabfield.cli.table import parse_binarize, read_table
-from slabfield.cli.write import readable_threshold
 from slabfield.files import write_atomically
+from slabfield.plots.threshold import readable_threshold
 from slabfield.posterior.exports import write_edges
 
 GOOD = "sleep,work,joy\nyes,1,0\nno,0,1\nyes,0,1\nno,1,0\nno,1,1\n"
@@ -81,6 +81,8 @@ def estimator(monkeypatch: pytest.MonkeyPatch) -> type[FakeEstimator]:
         calls: list[dict[str, Any]] = []  # noqa: RUF012
 
     monkeypatch.setitem(slabfield.__dict__, "SpikeSlabMRF", Fake)
+    page = "<!doctype html>"  # tests/test_report.py has the real one
+    monkeypatch.setattr("slabfield.report.write_report", lambda _, path: path.write_text(page))
     return Fake
 
 
@@ -124,11 +126,10 @@ def test_fit_prints_and_writes(
     assert "sleep - work" in result.output
     assert "possible edges" in result.output
     assert "largest R-hat 1.002, fewest effective draws 640" in result.output
-    written = ["edges.csv", "network.graphml", "network.png", "posterior.nc"]
+    written = ["edges.csv", "network.graphml", "network.png", "posterior.nc", "report.html"]
     assert sorted(path.name for path in out.iterdir()) == written
-    assert f"Written in {out}: edges.csv, network.png, network.graphml and posterior.nc." in (
-        result.output.replace("\n", "")
-    )
+    told = "edges.csv, network.png, network.graphml, posterior.nc and report.html."
+    assert f"Written in {out}: {told}" in result.output.replace("\n", "")
     edges = pd.read_csv(out / "edges.csv")
     assert list(edges.columns[:3]) == ["node_1", "node_2", "inclusion_probability"]
     assert len(edges) == 3

@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from slabfield import baselines, datasets, evaluate, plots
+    from slabfield import baselines, datasets, evaluate, plots, report
     from slabfield.estimator import SpikeSlabMRF
     from slabfield.posterior import Posterior, load_posterior
 
@@ -28,6 +28,7 @@ __all__ = [
     "evaluate",
     "load_posterior",
     "plots",
+    "report",
 ]
 
 __version__: str
@@ -37,7 +38,7 @@ _HOMES = {
     "SpikeSlabMRF": "slabfield.estimator",
     "load_posterior": "slabfield.posterior",
 }
-_MODULES = ("baselines", "datasets", "evaluate", "plots")
+_MODULES = ("baselines", "datasets", "evaluate", "plots", "report")
 
 
 def __getattr__(name: str) -> Any:

@@ -10,6 +10,8 @@ from typing import Annotated
 
 import typer
 
+from slabfield.cli.report import report
+
 BAD_INPUT, NOT_CONVERGED, INTERRUPTED = 2, 1, 130
 
 HINTS = {
@@ -45,7 +47,7 @@ class Preset(StrEnum):
     paper = "paper"
 
 
-Out = Annotated[Path, typer.Option(help="Folder for the table, picture, graph and posterior.")]
+Out = Annotated[Path, typer.Option(help="Folder for table, picture, graph, posterior and report.")]
 Chains = Annotated[int, typer.Option(min=1, help="Independent runs.")]
 Draws = Annotated[
     str | None,
@@ -221,6 +223,9 @@ def demo(
         converged = run(table, settings, out, quiet)
     if not converged:
         raise typer.Exit(NOT_CONVERGED)
+
+
+app.command()(report)
 
 
 @contextmanager

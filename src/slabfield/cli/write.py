@@ -14,12 +14,9 @@ if TYPE_CHECKING:
 
     from slabfield.posterior import Posterior
 
-THRESHOLDS = (0.5, 0.9, 0.99)
-MOST_EDGES_A_NODE = 3
-
 
 def write_results(posterior: Posterior, edges: pd.DataFrame, folder: Path) -> list[str]:
-    """Write the table of edges, the picture, the graph and the posterior, each whole or not at all.
+    """Write table, picture, graph, posterior and report, each whole or not at all.
 
     Parameters
     ----------
@@ -41,29 +38,14 @@ def write_results(posterior: Posterior, edges: pd.DataFrame, folder: Path) -> li
     >>> callable(write_results)
     True
     """
+    from slabfield.report import write_report
+
     write_edges(edges, folder / "edges.csv")
     write_network(posterior, folder / "network.png")
     posterior.write_graphml(folder / "network.graphml")
     posterior.save(folder / "posterior.nc")
-    return ["edges.csv", "network.png", "network.graphml", "posterior.nc"]
-
-
-def readable_threshold(posterior: Posterior) -> float:
-    """Choose the lowest of a few thresholds that leaves no more than a few edges a node.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> import numpy as np
-    >>> from slabfield.cli.write import readable_threshold
-    >>> readable_threshold(SimpleNamespace(inclusion_probability=np.full((20, 20), 0.7)))
-    0.9
-    """
-    probability = posterior.inclusion_probability
-    for threshold in THRESHOLDS:
-        if (probability >= threshold).sum() <= 2 * MOST_EDGES_A_NODE * len(probability):
-            return threshold
-    return THRESHOLDS[-1]
+    write_report(posterior, folder / "report.html")
+    return ["edges.csv", "network.png", "network.graphml", "posterior.nc", "report.html"]
 
 
 def write_network(posterior: Posterior, path: Path, dpi: int = 150) -> None:
@@ -78,6 +60,7 @@ def write_network(posterior: Posterior, path: Path, dpi: int = 150) -> None:
     from matplotlib.figure import Figure
 
     from slabfield.plots import network
+    from slabfield.plots.threshold import readable_threshold
 
     figure = network(posterior, readable_threshold(posterior)).figure
     assert isinstance(figure, Figure)

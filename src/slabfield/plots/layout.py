@@ -19,6 +19,47 @@ ROUNDS = 500
 """Attempts to part boxes."""
 
 
+def strongest_coupling(probability: Array, strength: Array) -> float:
+    """Return the strength of the widest line of a network, whatever threshold it is drawn at.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield.plots.layout import strongest_coupling
+    >>> strongest_coupling(np.array([0.9, 0.1]), np.array([-1.5, 4.0]))
+    1.5
+    """
+    likely = float(np.max(np.abs(strength) * (probability >= 0.5), initial=0.0))
+    return likely or float(np.max(np.abs(strength) * probability, initial=0.0)) or 1.0
+
+
+def place_network(probability: Array, strength: Array) -> Array:
+    """Place the nodes of a network so that those joined by probable, strong edges lie close.
+
+    Parameters
+    ----------
+    probability : array of shape (D, D)
+        Inclusion probabilities.
+    strength : array of shape (D, D)
+        Couplings, 0 where there never was one.
+
+    Returns
+    -------
+    array of shape (D, 2)
+        As :func:`place_nodes` returns them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield.plots.layout import place_network
+    >>> pair = np.array([[0, 0.9], [0.9, 0]])
+    >>> place_network(pair, pair)[:, 0]
+    array([-1.,  1.])
+    """
+    strongest = strongest_coupling(probability, strength)
+    return place_nodes(probability * np.minimum(np.abs(strength) / strongest, 1))
+
+
 def place_nodes(closeness: Array) -> Array:
     """Place nodes so that close pairs lie close together.
 

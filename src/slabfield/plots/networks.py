@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from slabfield.checks import check_number
 from slabfield.plots.inputs import check_panels, check_posterior
-from slabfield.plots.layout import part_boxes, place_nodes
+from slabfield.plots.layout import part_boxes, place_network, strongest_coupling
 from slabfield.plots.style import BLUE, DASHES, GREY, ORANGE, PLAIN, SMALL, headline, short_name
 
 Array = NDArray[np.float64]
@@ -81,9 +81,9 @@ def network(posterior: NetworkSource, threshold: float = 0.5, ax: Axes | None = 
     probability = np.asarray(posterior.inclusion_probability, dtype=np.float64)
     strength = np.nan_to_num(np.asarray(posterior.coupling_mean, dtype=np.float64))
     names = list(posterior.feature_names)
-    strongest = _strongest(probability, strength)
+    strongest = strongest_coupling(probability, strength)
     ax = check_panels(ax, 1, network_size(len(names)))[0]
-    places = fit_names(ax, network_places(posterior), names)
+    places = fit_names(ax, place_network(probability, strength), names)
     rows, columns = np.triu_indices(len(names), 1)
     drawn = (probability[rows, columns] >= threshold) & (probability[rows, columns] > 0)
     rows, columns = rows[drawn], columns[drawn]
@@ -94,31 +94,6 @@ def network(posterior: NetworkSource, threshold: float = 0.5, ax: Axes | None = 
         ax, f"{rows.size} of {drawn.size} possible edges have probability {threshold:g} or more"
     )
     return ax
-
-
-def network_places(posterior: NetworkSource) -> Array:
-    """Place the nodes of a posterior: those joined by probable, strong edges close together.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> import numpy as np
-    >>> from slabfield.plots.networks import network_places
-    >>> two = np.array([[0, 0.9], [0.9, 0]])
-    >>> network_places(SimpleNamespace(inclusion_probability=two, coupling_mean=two))
-    array([[-1.,  0.],
-           [ 1.,  0.]])
-    """
-    probability = np.asarray(posterior.inclusion_probability, dtype=np.float64)
-    strength = np.abs(np.nan_to_num(np.asarray(posterior.coupling_mean, dtype=np.float64)))
-    strongest = _strongest(probability, strength)
-    return place_nodes(probability * np.minimum(strength / strongest, 1))
-
-
-def _strongest(probability: Array, strength: Array) -> float:
-    """Return the strength of the widest line, which must not depend on the threshold."""
-    likely = float(np.max(np.abs(strength) * (probability >= 0.5), initial=0.0))
-    return likely or float(np.max(np.abs(strength) * probability, initial=0.0)) or 1.0
 
 
 def network_size(n_nodes: int) -> tuple[float, float]:

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from slabfield.checks import check_choice, check_number
 from slabfield.plots.inputs import check_panels, check_posterior
-from slabfield.plots.networks import draw_nodes, fit_names, network_places, network_size
+from slabfield.plots.layout import place_network
+from slabfield.plots.networks import draw_nodes, fit_names, network_size
 from slabfield.plots.style import (
     BLUE,
     GREY,
@@ -124,7 +125,11 @@ def give_verdicts(factor: Array, threshold: float) -> NDArray[np.str_]:
 
 
 def _draw_network(ax: Axes, posterior: Posterior, verdict: NDArray[np.str_]) -> None:
-    places = fit_names(ax, network_places(posterior), posterior.feature_names)
+    places = fit_names(
+        ax,
+        place_network(posterior.inclusion_probability, np.nan_to_num(posterior.coupling_mean)),
+        posterior.feature_names,
+    )
     first, second = np.triu_indices(posterior.n_nodes, 1)
     for level, name in enumerate(("absent", "undecided", "present")):
         look, chosen = LOOKS[name], verdict == name

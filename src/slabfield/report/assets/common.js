@@ -1,0 +1,106 @@
+// What all parts share: the data, how numbers are written, and how elements are made.
+// Names of nodes come from a user's table: they only ever go into text nodes and attributes.
+
+const data = JSON.parse(document.getElementById("report-data").textContent);
+const byId = (id) => document.getElementById(id);
+const SVG = byId("network-picture").namespaceURI;
+
+/** NaN where there is no number; infinity comes as text, which Number reads. */
+const asNumber = (value) => (value === null ? NaN : Number(value));
+const column = (values) => Float64Array.from(values, asNumber);
+
+const names = data.nodes.name;
+const nodes = { bias: column(data.nodes.bias), degree: column(data.nodes.degree) };
+const edges = { first: data.edges.first, second: data.edges.second };
+for (const name of ["probability", "factor", "mean", "lower", "upper", "rhat", "ess"]) {
+  edges[name] = column(data.edges[name]);
+}
+const nEdges = edges.first.length;
+const edgesAt = names.map(() => []);
+for (let e = 0; e < nEdges; e += 1) {
+  edgesAt[edges.first[e]].push(e);
+  edgesAt[edges.second[e]].push(e);
+}
+
+function make(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
+}
+
+function shape(tag, attributes = {}, ...children) {
+  const element = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
+}
+
+const named = (text) => make("span", { class: "name" }, text);
+const edgeName = (e) => `${names[edges.first[e]]} \u2013 ${names[edges.second[e]]}`;
+const strengthOf = (e) => (Number.isNaN(edges.mean[e]) ? 0 : Math.abs(edges.mean[e]));
+
+function decimals(value, digits = 2) {
+  if (Number.isNaN(value)) return "\u2013";
+  if (!Number.isFinite(value)) return value > 0 ? "\u221e" : "\u2212\u221e";
+  const text = Math.abs(value).toFixed(digits);
+  return value < 0 && Number(text) !== 0 ? `\u2212${text}` : text;
+}
+
+/** Only a certain edge reads 1.000, and only an impossible one 0.000. */
+function probabilityText(p) {
+  if (p >= 0.9995 && p < 1) return "> 0.999";
+  return p > 0 && p < 0.0005 ? "< 0.001" : p.toFixed(3);
+}
+
+function factorText(b) {
+  if (Number.isNaN(b)) return "\u2013";
+  if (b > 1e4) return b < 1e6 ? "> 10\u2074" : "> 10\u2076";
+  if (b < 1e-3) return "< 0.001";
+  return b >= 100 ? Math.round(b).toLocaleString("en-GB") : Number(b.toPrecision(2)).toString();
+}
+
+const wholeText = (value) => (Number.isNaN(value) ? "\u2013" : Math.round(value).toLocaleString("en-GB"));
+const intervalText = (low, high) =>
+  Number.isNaN(low) ? "\u2013" : `${decimals(low)} to ${decimals(high)}`;
+const plural = (count, word) => `${count.toLocaleString("en-GB")} ${word}${count === 1 ? "" : "s"}`;
+
+/** Run at most once a frame, however often it is asked for. */
+function onceAFrame(action) {
+  let waiting = false;
+  return () => {
+    if (waiting) return;
+    waiting = true;
+    requestAnimationFrame(() => {
+      waiting = false;
+      action();
+    });
+  };
+}
+
+/** A small box beside the pointer. */
+const tip = {
+  box: byId("tip"),
+  show(event, title, lines) {
+    this.box.replaceChildren(make("b", { class: "name" }, title));
+    for (const line of lines) this.box.append(make("div", {}, line));
+    this.box.hidden = false;
+    const { width, height } = this.box.getBoundingClientRect();
+    const right = event.clientX + 14 + width < document.documentElement.clientWidth;
+    const below = event.clientY + 16 + height < innerHeight;
+    this.box.style.left = `${Math.max(4, right ? event.clientX + 14 : event.clientX - width - 10)}px`;
+    this.box.style.top = `${Math.max(4, below ? event.clientY + 16 : event.clientY - height - 10)}px`;
+  },
+  hide() {
+    this.box.hidden = true;
+  },
+};
+
+function edgeLines(e) {
+  const lines = [`inclusion probability ${probabilityText(edges.probability[e])}`];
+  if (!Number.isNaN(edges.mean[e])) {
+    lines.push(`coupling ${decimals(edges.mean[e])} (${intervalText(edges.lower[e], edges.upper[e])})`);
+  }
+  if (!Number.isNaN(edges.factor[e])) lines.push(`Bayes factor ${factorText(edges.factor[e])}`);
+  return lines;
+}

@@ -1,0 +1,99 @@
+// Where nodes and their names go on a canvas of a given size, and what is near a point of it.
+
+const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", Arial, sans-serif';
+const LONGEST_NAME = 16;
+const ruler = document.createElement("canvas").getContext("2d");
+
+function shortName(k) {
+  const letters = Array.from(names[k]);
+  return letters.length <= LONGEST_NAME ? names[k] : `${letters.slice(0, LONGEST_NAME - 1).join("")}\u2026`;
+}
+
+function textWidth(text, size) {
+  ruler.font = `${size}px ${FONT}`;
+  return ruler.measureText(text).width;
+}
+
+const overlap = (a, b) => a.x0 < b.x1 && b.x0 < a.x1 && a.y0 < b.y1 && b.y0 < a.y1;
+const boxAt = (x, y, w, h) => ({ x0: x - w / 2, x1: x + w / 2, y0: y - h / 2, y1: y + h / 2 });
+
+/** Stretch the places of the nodes over the canvas; a flat network keeps its shape. */
+function spread(width, height, marginX, marginY) {
+  const tallest = Math.max(0.3, ...data.nodes.y.map(Math.abs));
+  const x = data.nodes.x.map((value) => width / 2 + value * (width / 2 - marginX));
+  const y = data.nodes.y.map((value) => height / 2 - (value / tallest) * (height / 2 - marginY));
+  return { x, y };
+}
+
+/** Names in boxes where there is room for nearly all of them, else dots with names beside them. */
+function layOut(width, height) {
+  const size = width < 500 ? 12 : 13;
+  const widths = names.map((_, k) => textWidth(shortName(k), size) + 14);
+  const places = spread(width, height, Math.min(Math.max(...widths) / 2 + 6, width / 3), 20);
+  const boxes = names.map((_, k) => boxAt(places.x[k], places.y[k], widths[k], 24));
+  let covered = 0;
+  for (let i = 0; i < boxes.length; i += 1) {
+    for (let j = i + 1; j < boxes.length; j += 1) covered += overlap(boxes[i], boxes[j]) ? 1 : 0;
+  }
+  if (covered <= names.length / 10) return { ...places, boxes, size, dots: false };
+  return dotted(width, height);
+}
+
+function dotted(width, height) {
+  const size = names.length > 60 || width < 500 ? 11 : 12;
+  const places = spread(width, height, Math.min(40, width / 8), 22);
+  const taken = names.map((_, k) => boxAt(places.x[k], places.y[k], 8, 8));
+  const labels = names.map(() => null);
+  const order = names.map((_, k) => k).sort((a, b) => nodes.degree[b] - nodes.degree[a]);
+  for (const k of order) {
+    const w = textWidth(shortName(k), size) + 4;
+    const beside = w / 2 + 6;
+    const tries = [[0, -11], [0, 12], [beside, 0], [-beside, 0], [beside, -9], [-beside, -9]];
+    const boxes = tries.map(([dx, dy]) => boxAt(places.x[k] + dx, places.y[k] + dy, w, size + 2));
+    const free = boxes.findIndex(
+      (box) =>
+        box.x0 >= 0 && box.x1 <= width && box.y0 >= 0 && box.y1 <= height &&
+        !taken.some((other, j) => j !== k && overlap(box, other)),
+    );
+    const [dx, dy] = tries[Math.max(free, 0)];
+    labels[k] = { dx, dy, crowded: free < 0 };
+    if (free >= 0) taken.push(boxes[free]);
+  }
+  const boxes = names.map((_, k) => boxAt(places.x[k], places.y[k], 14, 14));
+  return { ...places, boxes, labels, size, dots: true };
+}
+
+function nodeNear(layout, x, y) {
+  const inside = (box) => box.x0 <= x && x <= box.x1 && box.y0 <= y && y <= box.y1;
+  for (let k = names.length - 1; k >= 0; k -= 1) if (inside(layout.boxes[k])) return k;
+  return -1;
+}
+
+function edgeNear(layout, shown, x, y, reach = 7) {
+  let best = -1;
+  let least = reach;
+  for (const e of shown) {
+    const [i, j] = [edges.first[e], edges.second[e]];
+    const [ax, ay] = [layout.x[i], layout.y[i]];
+    const [bx, by] = [layout.x[j] - ax, layout.y[j] - ay];
+    const along = Math.min(1, Math.max(0, ((x - ax) * bx + (y - ay) * by) / (bx * bx + by * by || 1)));
+    const far = Math.hypot(x - ax - along * bx, y - ay - along * by);
+    if (far <= least) [best, least] = [e, far];
+  }
+  return best;
+}
+
+/** The nearest node within a quarter turn of where an arrow key points. */
+function nodeTowards(layout, from, dx, dy) {
+  let best = from;
+  let least = Infinity;
+  for (let k = 0; k < names.length; k += 1) {
+    const [x, y] = [layout.x[k] - layout.x[from], layout.y[k] - layout.y[from]];
+    const ahead = x * dx + y * dy;
+    const aside = Math.abs(x * dy) + Math.abs(y * dx);
+    if (k !== from && ahead > 0 && aside <= ahead * 1.2 && ahead + 2 * aside < least) {
+      [best, least] = [k, ahead + 2 * aside];
+    }
+  }
+  return best;
+}

@@ -1,0 +1,284 @@
+"""The report as a file: what it holds, that it loads nothing, and that it survives odd input."""
+
+import json
+import os
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from report_helpers import HOSTILE, made_up
+from slabfield import Posterior
+from slabfield.checks import InputError
+from slabfield.cli.app import app
+from slabfield.draws import Draws
+from slabfield.plots import network
+from slabfield.report import facts as facts_module
+from slabfield.report import write_report
+from slabfield.report.facts import gather
+from slabfield.report.page import make_page
+from slabfield.report.words import all_settings, how_made, sentences, verdict
+
+
+class Page(HTMLParser):
+    """Reads a page as a browser does: its elements, their attributes and its text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[str] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        if self.elements and self.lasttag == "script" and self.cdata_elem == "script":
+            self.scripts.append(data)
+        else:
+            self.text += data
+
+    @property
+    def island(self) -> dict[str, Any]:
+        (text,) = [text for text in self.scripts if text.startswith("{")]
+        found: dict[str, Any] = json.loads(text)
+        return found
+
+
+def as_floats(values: list[Any]) -> np.ndarray:
+    return np.array([np.nan if value is None else float(value) for value in values])
+
+
+@pytest.fixture
+def posterior() -> Posterior:
+    return made_up(9)
+
+
+def test_the_data_of_the_page_are_those_of_the_posterior(posterior: Posterior) -> None:
+    page = Page(make_page(posterior)).island
+    first, second = np.triu_indices(9, 1)
+    edges = page["edges"]
+    assert edges["first"] == first.tolist()
+    assert edges["second"] == second.tolist()
+    assert edges["probability"] == posterior.edge_probability.tolist()
+    table = posterior.to_dataframe().set_index(["node_1", "node_2"])
+    names = posterior.feature_names
+    assert page["nodes"]["name"] == names
+    pairs = [(names[i], names[j]) for i, j in zip(first, second, strict=True)]
+    for name in ("mean", "lower", "upper", "rhat", "ess"):
+        expected = [table.loc[pair, name] for pair in pairs]
+        np.testing.assert_allclose(as_floats(edges[name]), expected, rtol=1e-5, err_msg=name)
+    factor = posterior.bayes_factor[first, second]
+    np.testing.assert_allclose(as_floats(edges["factor"]), factor, rtol=1e-5)
+    assert np.isinf(factor).any()
+    assert np.isnan(posterior.edge_mean).any()
+    np.testing.assert_allclose(page["nodes"]["bias"], posterior.bias_mean, rtol=1e-5)
+
+
+def test_report_and_picture_place_nodes_alike(posterior: Posterior) -> None:
+    nodes = gather(posterior)["nodes"]
+    drawn = {text.get_text(): text.get_position() for text in network(posterior).texts}
+    for name, x, y in zip(nodes["name"], nodes["x"], nodes["y"], strict=True):
+        assert (x, y) == pytest.approx(drawn[name], abs=1e-4)
+
+
+def test_the_page_loads_nothing(posterior: Posterior) -> None:
+    text = make_page(posterior)
+    page = Page(text)
+    for tag, attributes in page.elements:
+        for name in ("src", "href", "srcset", "action", "data", "poster", "style"):
+            assert (attributes.get(name) or "#").startswith(("#", "data:,")), (tag, attributes)
+        assert not any(name.startswith("on") for name in attributes), (tag, attributes)
+    assert "://" not in text
+    assert not re.search(r"url\(|@import|fetch\(|XMLHttpRequest|WebSocket|import\(", text)
+    assert len([tag for tag, _ in page.elements if tag == "script"]) == 2
+    (policy,) = [a["content"] for t, a in page.elements if t == "meta" and "http-equiv" in a]
+    assert policy is not None
+    assert policy.startswith("default-src 'none'")
+    assert "unsafe" not in policy
+
+
+def test_hostile_names_are_text_and_nothing_else() -> None:
+    posterior = made_up(len(HOSTILE), names=HOSTILE, certain=True)
+    ordinary = Page(make_page(made_up(len(HOSTILE), certain=True)))
+    page = Page(make_page(posterior))
+    assert page.elements == ordinary.elements
+    assert page.island["nodes"]["name"] == HOSTILE
+    for name in HOSTILE[:5]:  # those of the strongest edges are in the summary
+        assert name in page.text
+
+
+def test_the_scripts_cannot_end_their_element() -> None:
+    text = make_page(made_up(3))
+    assert text.count("</script") == 2
+    assert "<!--" not in text
+
+
+def test_it_is_written_whole_or_not_at_all(
+    posterior: Posterior, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "report.html"
+    path.write_text("the old one")
+
+    def fail(*_: object) -> None:
+        raise OSError("no space left")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", fail)
+        with pytest.raises(OSError, match="no space left"):
+            write_report(posterior, path)
+    assert path.read_text() == "the old one"
+    assert list(tmp_path.iterdir()) == [path]
+    write_report(posterior, path)
+    assert path.read_text("utf-8").startswith("<!doctype html>\n")
+    assert list(tmp_path.iterdir()) == [path]
+    with pytest.raises(InputError, match="must lie in a folder that exists"):
+        write_report(posterior, tmp_path / "nowhere" / "report.html")
+
+
+def test_the_same_posterior_gives_the_same_page(posterior: Posterior) -> None:
+    assert make_page(posterior) == make_page(made_up(9))
+
+
+def test_the_page_is_small() -> None:
+    assert len(make_page(made_up(12))) < 150_000
+
+
+def test_only_the_most_probable_edges_are_kept_where_there_are_too_many(
+    posterior: Posterior, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(facts_module, "MOST_EDGES", 20)
+    found = gather(posterior)
+    kept, least = np.array(found["edges"]["probability"]), found["network"]["least"]
+    assert kept.size == 20
+    assert found["network"]["n_edges"] == 36
+    for threshold in (least, least + 0.01, 0.95):
+        assert np.sum(kept >= threshold) == np.sum(posterior.edge_probability >= threshold)
+    assert np.sum(kept >= least - 0.02) < np.sum(posterior.edge_probability >= least - 0.02)
+    assert found["network"]["threshold"] >= least
+
+
+# --- words ----------------------------------------------------------------------------------
+
+
+def test_the_summary_counts_edges(posterior: Posterior) -> None:
+    probability = posterior.edge_probability
+    supported, absent = np.sum(probability >= 0.9), np.sum(probability <= 0.1)
+    text = sentences(posterior)[0]
+    assert f"Of 36 possible edges between 9 nodes, {supported} are supported" in text
+    assert f"{36 - supported - absent} are undecided and {absent} likely absent" in text
+
+
+def test_the_verdict_says_what_to_do() -> None:
+    rough = made_up(5, n_draws=20)
+    assert not rough.converged
+    assert "--draws 80" in verdict(rough)
+    page = Page(make_page(rough))
+    assert "Not converged" in page.text
+    for warning in rough.warnings:
+        assert warning in page.text
+    fine = made_up(5, n_draws=600)
+    assert fine.converged
+    assert "more draws would change these figures little" in Page(make_page(fine)).text
+    assert "approximation" not in verdict(fine)
+    fine.settings["engine"] = "pseudo"
+    assert "approximation" in verdict(fine)
+
+
+def test_settings_are_told(posterior: Posterior) -> None:
+    told = dict(how_made(posterior))
+    assert told["Seed"] == "7"
+    assert told["Engine"].startswith("exact: the exact likelihood")
+    assert told["Prior of an edge"] == "p0, learnt, with prior Beta(5, 5)"
+    assert told["Versions"] == "slabfield 0.1.0, numpy 2.0"
+    text = Page(make_page(posterior)).text
+    assert posterior.settings["data_fingerprint"] in text
+    assert "Yutian Chen and Max Welling" in text
+
+
+def test_long_settings_are_cut() -> None:
+    posterior = made_up(4)
+    posterior.settings["inclusion_prior"]["edges"] = [0.5] * 500
+    assert "500 values" in all_settings(posterior)
+    assert "given edge by edge" in dict(how_made(posterior))["Prior of an edge"]
+    posterior.settings["inclusion_prior"]["edges"] = 0.2
+    assert dict(how_made(posterior))["Prior of an edge"] == "probability 0.2, fixed"
+
+
+# --- odd posteriors -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("n_nodes", "n_chains", "n_draws"), [(2, 1, 1), (2, 4, 50), (3, 1, 5), (5, 12, 8)]
+)
+def test_small_and_short_runs_have_pages_too(n_nodes: int, n_chains: int, n_draws: int) -> None:
+    posterior = made_up(n_nodes, n_chains=n_chains, n_draws=n_draws)
+    island = Page(make_page(posterior)).island
+    assert len(island["edges"]["mean"]) == n_nodes * (n_nodes - 1) // 2
+    assert len(island["convergence"]["traces"][0]["chains"]) == n_chains
+
+
+def test_nothing_is_known_of_the_run_and_no_edge_was_ever_there() -> None:
+    nothing = np.zeros((2, 30, 3))
+    draws = Draws.from_dense(
+        nothing, nothing != 0, nothing, np.full((2, 30), 0.5), np.ones((2, 30)), np.ones((2, 30))
+    )
+    page = Page(make_page(Posterior(draws, ["a", "b", "c"], {})))
+    island = page.island
+    assert island["edges"]["factor"] == island["edges"]["mean"] == [None] * 3
+    assert [part["fixed"] for part in island["convergence"]["whole"]] == [True] * 4
+    assert island["convergence"]["worst"] == []
+    assert "engine: unknown" in page.text
+
+
+def test_edges_that_hold_out_come_first() -> None:
+    posterior = made_up(6, n_draws=20)
+    worst = gather(posterior)["convergence"]["worst"]
+    states = [edge["settled"] for edge in worst]
+    assert False in states
+    assert states == sorted(states)
+
+
+# --- the command ----------------------------------------------------------------------------
+
+
+def test_the_command_writes_beside_the_posterior_or_where_it_is_told(
+    posterior: Posterior, tmp_path: Path
+) -> None:
+    posterior.save(tmp_path / "posterior.nc")
+    result = CliRunner().invoke(app, ["report", str(tmp_path / "posterior.nc")])
+    assert result.exit_code == 0, result.output
+    assert str(tmp_path / "report.html") in result.output.replace("\n", "")
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert page == make_page(posterior)
+    other = tmp_path / "other.html"
+    result = CliRunner().invoke(
+        app, ["report", str(tmp_path / "posterior.nc"), "--out", str(other)]
+    )
+    assert result.exit_code == 0
+    assert other.read_text("utf-8") == page
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["missing.nc"], "no such file"),
+        (["not.nc"], "must be a posterior"),
+        (["not.nc", "--out", "nowhere/report.html"], "must lie in a folder that exists"),
+        (["not.nc", "--out", "."], "is a folder"),
+    ],
+)
+def test_bad_input_is_exit_code_2(
+    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "not.nc").write_text("hello")
+    result = CliRunner().invoke(app, ["report", *arguments])
+    assert result.exit_code == 2
+    assert message in result.output
+    assert [path.name for path in tmp_path.iterdir()] == ["not.nc"]

@@ -1,0 +1,427 @@
+"""The report in headless Chromium: what a reader sees, does and cannot be harmed by."""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Thread
+from typing import Any
+
+import numpy as np
+import pytest
+
+from report_helpers import HOSTILE, made_up
+from slabfield import Posterior
+from slabfield.report import write_report
+
+webdriver = pytest.importorskip("selenium.webdriver")
+from selenium.webdriver.chrome.service import Service  # noqa: E402
+from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
+from selenium.webdriver.common.by import By  # noqa: E402
+from selenium.webdriver.common.keys import Keys  # noqa: E402
+from selenium.webdriver.support.ui import Select  # noqa: E402
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+DRIVER = shutil.which("chromedriver")
+
+pytestmark = pytest.mark.skipif(
+    not (CHROMIUM and DRIVER),
+    reason="chromium and chromedriver are not installed (Debian: chromium, chromium-driver)",
+)
+
+ARGUMENTS = (
+    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
+    "--disable-component-update", "--disable-dev-shm-usage", "--no-first-run",
+    "--disable-default-apps", "--disable-sync", "--disable-extensions",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    # The browser may still write into its folder when that is removed
+    folder = TemporaryDirectory(prefix="slabfield-chromium-", ignore_cleanup_errors=True)
+    for argument in (*ARGUMENTS, f"--user-data-dir={folder.name}"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+    driver.set_script_timeout(60)
+    try:
+        yield driver
+    finally:
+        driver.quit()
+        folder.cleanup()
+
+
+Opener = Callable[..., Any]
+
+
+@pytest.fixture
+def opened(chromium: Any, tmp_path: Path) -> Opener:
+    """Open the report of a posterior at some size and in some colours."""
+
+    def open_report(
+        posterior: Posterior, width: int = 1200, height: int = 900, dark: bool = False
+    ) -> Any:
+        path = tmp_path / "report.html"
+        write_report(posterior, path)
+        return open_page(chromium, path, width, height, dark)
+
+    return open_report
+
+
+def open_page(
+    driver: Any, path: Path, width: int = 1200, height: int = 900, dark: bool = False
+) -> Any:
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+    driver.get("about:blank")
+    driver.get_log("browser")
+    driver.get_log("performance")
+    driver.get(path.as_uri())
+    settle(driver)
+    return driver
+
+
+def settle(driver: Any) -> None:
+    """Wait until the page has drawn what it was told to."""
+    driver.execute_async_script(
+        "const done = arguments[0];"
+        "requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 0)));"
+    )
+
+
+def find(driver: Any, selector: str) -> Any:
+    return driver.find_element(By.CSS_SELECTOR, selector)
+
+
+def texts(driver: Any, selector: str) -> list[str]:
+    script = "return [...document.querySelectorAll(arguments[0])].map((e) => e.textContent)"
+    found: list[str] = driver.execute_script(script, selector)
+    return found
+
+
+def set_value(driver: Any, selector: str, value: float) -> None:
+    driver.execute_script(
+        "const [element, value] = arguments; element.value = value;"
+        "element.dispatchEvent(new Event('input', {bubbles: true}));"
+        "element.dispatchEvent(new Event('change', {bubbles: true}));",
+        find(driver, selector),
+        str(value),
+    )
+    settle(driver)
+
+
+def n_lines(driver: Any) -> int:
+    return len(texts(driver, "#network-links line"))
+
+
+def requests(driver: Any) -> list[str]:
+    messages = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]
+    sent = [m["params"] for m in messages if m["method"] == "Network.requestWillBeSent"]
+    return [params["request"]["url"] for params in sent]
+
+
+def active(driver: Any) -> str:
+    script = (
+        "const e = document.activeElement;"
+        "return e.id || e.getAttribute('aria-label') || e.textContent.trim();"
+    )
+    return str(driver.execute_script(script))
+
+
+def press(driver: Any, *keys: str) -> None:
+    ActionChains(driver).send_keys(*keys).perform()
+    settle(driver)
+
+
+def test_it_loads_without_errors_and_without_requests(opened: Opener, tmp_path: Path) -> None:
+    driver = opened(made_up(12))
+    assert driver.get_log("browser") == []
+    sent = [url for url in requests(driver) if url != "data:,"]  # the icon that there is not
+    assert sent == [(tmp_path / "report.html").as_uri()]
+    assert "12 nodes" in texts(driver, ".made-from")[0]
+
+
+class Counting(BaseHTTPRequestHandler):
+    """A server that remembers what it was asked for."""
+
+    asked: list[str] = []  # noqa: RUF012
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        self.send_error(404)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[ThreadingHTTPServer]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Counting) as counting:
+        thread = Thread(target=counting.serve_forever)
+        thread.start()
+        yield counting
+        counting.shutdown()
+        thread.join()
+
+
+def test_even_an_image_put_into_the_page_is_not_loaded(
+    opened: Opener, tmp_path: Path, server: ThreadingHTTPServer
+) -> None:
+    driver = opened(made_up(4))
+    image = f'<img src="http://127.0.0.1:{server.server_port}/image.png">'
+    text = (tmp_path / "report.html").read_text("utf-8").replace("</main>", f"{image}</main>")
+    (tmp_path / "with.html").write_text(text, "utf-8")
+    open_page(driver, tmp_path / "with.html")
+    assert any("Content Security Policy" in entry["message"] for entry in driver.get_log("browser"))
+    assert Counting.asked == []
+    # The test can fail: without the policy the image is asked for
+    (tmp_path / "without.html").write_text(text.replace("Content-Security-Policy", ""), "utf-8")
+    open_page(driver, tmp_path / "without.html")
+    assert "/image.png" in Counting.asked
+
+
+def test_the_slider_shows_just_the_edges_at_or_above_the_threshold(opened: Opener) -> None:
+    posterior = made_up(12)
+    driver = opened(posterior)
+    places = (
+        "return [...document.querySelectorAll('.node')].map((e) => e.getAttribute('transform'))"
+    )
+    before = driver.execute_script(places)
+    assert 0.5 in posterior.edge_probability
+    counts = []
+    for threshold in (0.01, 0.3, 0.5, 0.51, 0.9, 1):
+        set_value(driver, "#threshold", threshold)
+        expected = int(np.sum(posterior.edge_probability >= threshold))
+        assert n_lines(driver) == expected, threshold
+        assert texts(driver, "#shown")[0].startswith(f"{expected} edge")
+        assert driver.execute_script(places) == before
+        counts.append(expected)
+    assert len(set(counts)) == 6
+    set_value(driver, "#threshold-number", 0.123)
+    assert n_lines(driver) == np.sum(posterior.edge_probability >= 0.123)
+
+
+def test_the_slider_listens_to_keys(opened: Opener) -> None:
+    posterior = made_up(12)
+    driver = opened(posterior)
+    set_value(driver, "#threshold", 0.5)
+    find(driver, "#threshold").send_keys(Keys.ARROW_RIGHT)
+    settle(driver)
+    assert find(driver, "#threshold-number").get_attribute("value") == "0.51"
+    assert n_lines(driver) == np.sum(posterior.edge_probability >= 0.51)
+    set_value(driver, "#threshold", 0.01)
+    set_value(driver, "#weakest", 1.5)
+    strong = np.abs(np.nan_to_num(posterior.edge_mean)) >= 1.5
+    assert n_lines(driver) == np.sum(strong & (posterior.edge_probability >= 0.01))
+
+
+def test_lines_tell_sign_strength_and_probability(opened: Opener) -> None:
+    posterior = made_up(6)
+    driver = opened(posterior)
+    set_value(driver, "#threshold", 0.01)
+    lines = driver.execute_script(
+        "return [...document.querySelectorAll('#network-links line')].map((e) => ["
+        "e.classList.contains('negative'), e.hasAttribute('stroke-dasharray'),"
+        "getComputedStyle(e).stroke, Number(e.getAttribute('stroke-opacity'))])"
+    )
+    shown = posterior.edge_probability >= 0.01
+    order = np.argsort(posterior.edge_probability[shown], kind="stable")
+    negative = (posterior.edge_mean[shown] < 0)[order]
+    assert [line[0] for line in lines] == negative.tolist()
+    assert [line[1] for line in lines] == negative.tolist()
+    assert len({line[2] for line in lines}) == 2
+    opacity = [line[3] for line in lines]
+    assert opacity == sorted(opacity)
+    assert opacity[0] < opacity[-1]
+
+
+def test_the_table_sorts(opened: Opener) -> None:
+    posterior = made_up(12)
+    driver = opened(posterior)
+    table = posterior.to_dataframe()
+    edge = (table["node_1"] + " – " + table["node_2"]).tolist()  # noqa: RUF001
+    first_column = "#edge-table tbody td:first-child"
+    assert len(texts(driver, first_column)) == 20
+    assert texts(driver, first_column) == edge[:20]
+    heading = driver.find_elements(By.CSS_SELECTOR, "#edge-table th button")[3]
+    for direction, ascending in (("descending", False), ("ascending", True)):
+        heading.click()
+        settle(driver)
+        by_mean = table.sort_values("mean", ascending=ascending, na_position="last")
+        expected = [edge[k] for k in by_mean.index]
+        assert texts(driver, first_column) == expected[:20]
+        head = driver.find_elements(By.CSS_SELECTOR, "#edge-table th")[3]
+        assert head.get_attribute("aria-sort") == direction
+    find(driver, "#last-page").click()
+    settle(driver)
+    assert texts(driver, first_column) == expected[60:]
+    assert texts(driver, "#edge-table tbody tr:last-child td:nth-child(4)") == ["–"]  # noqa: RUF001
+
+
+def test_the_table_filters(opened: Opener) -> None:
+    posterior = made_up(12)
+    driver = opened(posterior)
+    find(driver, "#search").send_keys("ITEM 11")
+    settle(driver)
+    assert "of 11 edges" in texts(driver, "#edge-range")[0]
+    assert all("item 11" in text for text in texts(driver, "#edge-table tbody td:first-child"))
+    find(driver, "#search").clear()
+    find(driver, "#search").send_keys("nothing like it")
+    settle(driver)
+    assert texts(driver, "#edge-range") == ["No edge is like that."]
+    set_value(driver, "#search", "")  # type: ignore[arg-type]
+    probability = posterior.edge_probability
+    expected = {
+        "supported": np.sum(probability >= 0.9),
+        "undecided": np.sum((probability > 0.1) & (probability < 0.9)),
+        "absent": np.sum(probability <= 0.1),
+    }
+    for kind, count in expected.items():
+        Select(find(driver, "#kind")).select_by_value(kind)
+        settle(driver)
+        assert f"of {count} edges" in texts(driver, "#edge-range")[0]
+
+
+def test_a_row_leads_to_its_edge_in_the_network(opened: Opener) -> None:
+    driver = opened(made_up(12))
+    name = texts(driver, "#edge-table tbody td:first-child")[2]
+    driver.find_elements(By.CSS_SELECTOR, "#edge-table tbody button")[2].click()
+    settle(driver)
+    assert texts(driver, "#details h3") == [name]
+    assert len(texts(driver, "#network-strong line")) == 1
+
+
+def test_every_control_is_reached_by_keyboard(opened: Opener) -> None:
+    driver = opened(made_up(12))
+    reached = []
+    for _ in range(70):
+        press(driver, Keys.TAB)
+        reached.append(active(driver))
+        if reached[-1] == "matrix-picture":
+            break
+    wanted = [
+        *("Summary", "threshold", "threshold-number", "weakest", "Node item 0", "search", "kind"),
+        *("per-page", "Edge", "Effective draws", "next-page", "matrix-order", "matrix-picture"),
+    ]
+    assert [name for name in reached if name in wanted] == wanted
+    outline = "return getComputedStyle(document.activeElement).outlineStyle"
+    assert driver.execute_script(outline) == "solid"
+    press(driver, Keys.ARROW_RIGHT)
+    press(driver, Keys.ARROW_DOWN)
+    assert "item" in texts(driver, "#matrix-cell")[0]
+
+
+def test_arrow_keys_go_from_node_to_node_and_tell_of_each(opened: Opener) -> None:
+    driver = opened(made_up(12))
+    driver.execute_script("document.getElementById('weakest').focus()")
+    press(driver, Keys.TAB)
+    assert texts(driver, "#details h3") == ["item 0"]
+    seen = {active(driver)}
+    for key in (Keys.ARROW_LEFT, Keys.ARROW_RIGHT, Keys.ARROW_UP, Keys.ARROW_DOWN) * 2:
+        press(driver, key)
+        seen.add(active(driver))
+        assert active(driver) == f"Node {texts(driver, '#details h3')[0]}"
+    assert len(seen) > 2
+    press(driver, Keys.ESCAPE)
+    assert texts(driver, "#details h3") == []
+
+
+def test_pointing_tells_of_nodes_and_edges(opened: Opener) -> None:
+    posterior = made_up(2)
+    driver = opened(posterior)
+    set_value(driver, "#threshold", 0.01)
+    picture = find(driver, "#network-picture")
+    driver.execute_script("document.getElementById('network').scrollIntoView()")
+    ActionChains(driver).move_to_element(picture).perform()
+    settle(driver)
+    tip = texts(driver, "#tip")[0]
+    assert tip.startswith("item 0 – item 1")  # noqa: RUF001
+    assert f"inclusion probability {posterior.edge_probability[0]:.3f}" in tip
+    ActionChains(driver).move_to_element(find(driver, ".node")).perform()
+    settle(driver)
+    assert texts(driver, "#tip")[0].startswith("item 0")
+    assert "bias" in texts(driver, "#tip")[0]
+
+
+def test_hostile_names_are_inert_text(opened: Opener) -> None:
+    driver = opened(made_up(len(HOSTILE), names=HOSTILE, certain=True), height=2000)
+    for row in driver.find_elements(By.CSS_SELECTOR, "#edge-table tbody button")[:8]:
+        row.click()
+    for k in range(len(HOSTILE)):
+        driver.execute_script("document.querySelectorAll('.node')[arguments[0]].focus()", k)
+        settle(driver)
+        assert texts(driver, "#details h3") == [HOSTILE[k]]
+    ActionChains(driver).move_to_element(find(driver, ".node")).perform()
+    find(driver, "#matrix-picture").send_keys(Keys.ARROW_RIGHT, Keys.ARROW_DOWN)
+    settle(driver)
+    assert driver.get_log("browser") == []
+    assert driver.execute_script("return typeof window.hacked") == "undefined"
+    assert texts(driver, "img, main script, table i:not(.bar i)") == []
+    shown = " ".join(texts(driver, "#edge-table tbody td:first-child"))
+    assert all(name in shown for name in HOSTILE)
+    summary = " ".join(texts(driver, "#summary p"))
+    assert all(name in summary for name in HOSTILE[:5])
+    assert HOSTILE[0][:15] in " ".join(texts(driver, "#network-nodes text"))
+
+
+@pytest.mark.parametrize("width", [320, 390])
+@pytest.mark.parametrize("names", [None, HOSTILE], ids=["short", "long"])
+def test_a_phone_needs_no_scrolling_sideways(
+    opened: Opener, width: int, names: list[str] | None
+) -> None:
+    driver = opened(made_up(len(HOSTILE), names=names, n_draws=20), width=width, height=800)
+    root = "return document.documentElement.scrollWidth"
+    assert driver.execute_script(root) <= width
+    assert driver.execute_script("return innerWidth") == width
+    # What a part hides or scrolls by itself is no way out, save the list of parts
+    outside = driver.execute_script(
+        "return [...document.querySelectorAll('main *')].filter((e) => {"
+        "const box = e.getBoundingClientRect();"
+        "return box.width > 0 && (box.right > innerWidth + 1 || box.left < -1)"
+        "}).map((e) => e.outerHTML.slice(0, 80))"
+    )
+    assert outside == []
+
+
+def test_a_hundred_nodes_stay_usable(opened: Opener) -> None:
+    posterior = made_up(100, n_chains=2, n_draws=40)
+    driver = opened(posterior)
+    assert driver.get_log("browser") == []
+    assert len(texts(driver, "#edge-table tbody tr")) == 20
+    set_value(driver, "#threshold", 0.01)
+    assert n_lines(driver) == np.sum(posterior.edge_probability >= 0.01)
+    took = driver.execute_script(
+        "const begin = performance.now();"
+        "document.querySelectorAll('#edge-table th button')[3].click();"
+        "return performance.now() - begin"
+    )
+    assert took < 2000
+    assert "of 4,950 edges" in texts(driver, "#edge-range")[0]
+
+
+def test_dark_is_dark_and_print_is_light(opened: Opener) -> None:
+    back = (
+        "return getComputedStyle(document.body).backgroundColor.match(/[0-9.]+/g).slice(0, 3)"
+        ".map(Number).reduce((a, b) => a + b)"
+    )
+    assert opened(made_up(4)).execute_script(back) > 600
+    driver = opened(made_up(4), dark=True)
+    assert driver.execute_script(back) < 150
+    driver.execute_script("dispatchEvent(new Event('beforeprint'))")
+    assert driver.execute_script(back) > 600
+    driver.execute_script("dispatchEvent(new Event('afterprint'))")
+    assert driver.execute_script(back) < 150
+
+
+def test_a_run_that_never_moved_has_a_page_without_errors(opened: Opener) -> None:
+    for posterior in (made_up(2, n_chains=1, n_draws=1), made_up(3, certain=True, n_chains=1)):
+        driver = opened(posterior)
+        assert driver.get_log("browser") == []
+        assert len(texts(driver, "#traces svg")) == 4
