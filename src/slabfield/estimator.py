@@ -12,12 +12,14 @@ from time import monotonic
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 import slabfield
 from slabfield import checks
 from slabfield.draws import Draws
+from slabfield.evaluate import draw_fields
+from slabfield.face import FieldModel, tell_of_compiling
 from slabfield.models.binary import BinaryPairwise
+from slabfield.models.field import BinaryField
 from slabfield.posterior import Posterior
 from slabfield.posterior.convergence import unsettled
 from slabfield.priors import Prior
@@ -41,9 +43,13 @@ LIKELIHOODS = ("auto", "exact", "particles", "pseudo")
 PRESETS = ("default", "paper")
 # Draws of each chain with n_draws="auto", before they are doubled
 FIRST_DRAWS = 500
+# Probabilities from which an edge is supported, and below which it is likely absent
+SURE, UNLIKELY = 0.9, 0.1
+# Posterior draws that predictions are averaged over, and what their couplings may take
+FIELDS, FIELD_ENTRIES = 100, 25_000_000
 
 
-class SpikeSlabMRF(BaseEstimator):  # type: ignore[misc]
+class SpikeSlabMRF(FieldModel):
     """Structure and strength of a binary Markov random field, with their uncertainty.
 
     Fits a pairwise field to a table of two-valued columns under a spike-and-slab prior (Chen &
@@ -71,27 +77,39 @@ class SpikeSlabMRF(BaseEstimator):  # type: ignore[misc]
         Draws kept in each chain at most, with ``n_draws="auto"``.
     time_budget : float, optional
         Seconds after which chains stop, whatever there is by then; warm-up is always finished.
-    inclusion_prior : pair, number or (D, D) array
+    inclusion_prior : pair, number, (D, D) array or dict
         (a, b): p0 ~ Beta(a, b) is learnt. A number fixes p0. A matrix gives each edge its own
-        probability: 0 forbids it, 1 forces it, NaN leaves it to p0 ~ Beta(5, 5).
+        probability: 0 forbids it, 1 forces it, NaN leaves it to p0 ~ Beta(5, 5). A dict from pairs
+        of nodes to probabilities says the same of the edges it names.
     slab_prior : pair or number
         (c, d): sigma0^-2 ~ Gamma(shape c, rate d). A number fixes sigma0.
     bias_scale : float
         Prior standard deviation of biases.
     edge_threshold : float
         Inclusion probability from which an edge enters ``coupling_``.
-    binarize : number or dict, optional
+    binarize : number, "median" or dict, optional
         Turn numeric columns into 1 where the value is at least this; a dict names columns.
     random_state : int, RandomState, Generator or None
         Seed. The same seed, data and settings give the same draws, whatever ``n_jobs`` is.
     n_jobs : int, optional
         Chains run at a time; None and -1 take as many as there are cores.
     progress : bool
-        Show a progress bar.
+        Show a progress bar. The first fit after an installation compiles for up to a minute; that
+        it does, and how long it took, is told on the standard error stream with a progress bar,
+        and always to the logger ``slabfield`` at level INFO.
     n_particles, n_sweeps, step_size, persistence, jump_scale, preconditioner, restart, thin, \
 add_probability, delete_probability, pseudo_weight : optional
         Settings of the sampler, each None for what the preset says (see
         :class:`slabfield.sampler.settings.Settings`).
+    forbid, require : list of pairs, optional
+        Edges that are never, or always, there. Here and below nodes are given by name, or counted
+        from 0.
+    groups : list of D labels or dict, optional
+        The group of each node; with ``within``, ``between`` or both.
+    within, between : float, optional
+        Prior probability of edges between nodes of the same group, and of different groups. What is
+        said of a single edge (``forbid``, ``require``, then a matrix or dict as
+        ``inclusion_prior``) comes before it.
 
     Attributes
     ----------
@@ -103,7 +121,11 @@ add_probability, delete_probability, pseudo_weight : optional
     posterior_ : Posterior
     coding_notes_ : list of str
         Which label of each column became 1, where that is not plain.
-    n_features_in_ : int
+    coding_ : list of pairs
+        For each column its two labels, and the number it was cut at or None.
+    node_names_ : list of str
+        Those of the table, or x0, x1, ...
+    n_rows_, n_features_in_ : int
     feature_names_in_ : array of str
         Only where the table had column names.
 
@@ -144,6 +166,11 @@ add_probability, delete_probability, pseudo_weight : optional
         pseudo_weight: float | None = None,
         max_draws: int = 16_000,
         time_budget: float | None = None,
+        forbid: Any = None,
+        require: Any = None,
+        groups: Any = None,
+        within: float | None = None,
+        between: float | None = None,
     ) -> None:
         self.likelihood = likelihood
         self.preset = preset
@@ -171,6 +198,11 @@ add_probability, delete_probability, pseudo_weight : optional
         self.pseudo_weight = pseudo_weight
         self.max_draws = max_draws
         self.time_budget = time_budget
+        self.forbid = forbid
+        self.require = require
+        self.groups = groups
+        self.within = within
+        self.between = between
 
     def fit(self, X: Any, y: Any = None) -> SpikeSlabMRF:
         """Draw from the posterior given the rows of X; y is ignored.
@@ -191,7 +223,7 @@ add_probability, delete_probability, pseudo_weight : optional
         table = checks.code_binary(X, self.binarize)
         settings = self._settings(*table.rows.shape)
         problem = self._problem(table)
-        seed = _seed_of(self.random_state)
+        seed = checks.seed_of(self.random_state)
         deadline = inf if self.time_budget is None else started + self.time_budget
         fell_back = ""
         try:
@@ -230,7 +262,7 @@ add_probability, delete_probability, pseudo_weight : optional
             if self.progress
             else nullcontext()
         )
-        with shown as reporter:
+        with shown as reporter, tell_of_compiling(aloud=self.progress):
             return run_chains(
                 problem, settings, self.n_chains, seed, self.n_jobs, reporter, limits, examine
             )
@@ -299,7 +331,10 @@ add_probability, delete_probability, pseudo_weight : optional
 
     def _problem(self, table: checks.CodedTable) -> Problem:
         n_nodes = table.rows.shape[1]
-        inclusion = checks.check_inclusion_prior(self.inclusion_prior, n_nodes, table.names)
+        inclusion = checks.check_edge_prior(
+            self.inclusion_prior, table.names, forbid=self.forbid, require=self.require,
+            groups=self.groups, within=self.within, between=self.between,
+        )  # fmt: skip
         slab = checks.check_slab_prior(self.slab_prior)
         prior = Prior(
             inclusion.a, inclusion.b, slab.c, slab.d, slab.fixed,
@@ -308,16 +343,24 @@ add_probability, delete_probability, pseudo_weight : optional
         model = BinaryPairwise(n_nodes)
         return Problem(model, table.rows, model.sums(table.rows), prior)
 
+    def _mixture(self) -> Posterior:
+        return self.posterior_
 
-def _seed_of(random_state: Any) -> int:
-    """Turn what scikit-learn takes as a random state into one whole number."""
-    if random_state is None:
-        return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**63))
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**31))
-    return checks.check_positive_int("random_state", random_state, low=0)
+    def _fields(self) -> list[BinaryField]:
+        most = FIELD_ENTRIES // self.n_features_in_**2
+        return draw_fields(self.posterior_, max(10, min(FIELDS, most)))
+
+    def _facts(self) -> list[tuple[str, str]]:
+        chance = self.posterior_.edge_probability
+        undecided = np.count_nonzero((chance > UNLIKELY) & (chance < SURE))
+        return [
+            ("edges supported", f"{np.count_nonzero(chance >= SURE)} of {chance.size}"),
+            ("undecided", f"{undecided}"),
+            ("converged", "yes" if self.posterior_.converged else "no"),
+        ]
+
+    def _told(self) -> list[str]:
+        return [*self.coding_notes_, *self.posterior_.warnings]
 
 
 def _versions() -> dict[str, str]:

@@ -210,7 +210,9 @@ def _labels(groups: object, names: Sequence[str]) -> list[object]:
                 f"{'it' if len(without) == 1 else 'them'}."
             )
         return [places[k] for k in range(len(names))]
-    labels = [] if isinstance(groups, (str, bytes)) or not isinstance(groups, Iterable) else [*groups]
+    labels = (
+        [] if isinstance(groups, (str, bytes)) or not isinstance(groups, Iterable) else [*groups]
+    )
     if len(labels) != len(names):
         raise InputError(
             f"groups must have a label for each of the {len(names)} nodes; got "

@@ -23,7 +23,8 @@ def open_table(X: Any, fewest_rows: int = 2) -> OpenedTable:
     """Open an array, list of lists, data frame or sparse matrix, and check its shape.
 
     A data frame may be of pandas, or of any library that narwhals knows (polars, pyarrow, modin,
-    ...); a lazy one is collected.
+    ...); a lazy one is collected. A table to learn from has two rows at least, and two columns; of
+    rows that come later one will do.
 
     Examples
     --------
@@ -152,10 +153,11 @@ def _check_shape(shape: tuple[int, ...], fewest_rows: int) -> None:
         kind = "one number" if not shape else f"an array of {len(shape)} dimension(s)"
         raise InputError(
             f"X must be a table with rows and columns (Expected 2D array); found {kind}, of shape "
-            f"{shape}. Reshape it so that each row is a case and each column a node."
+            f"{shape}. Reshape your data so that each row is a case and each column a node."
         )
     n_rows, n_columns = shape
-    if n_columns < 2:
+    # of further rows, as many columns are expected as the fitted table had
+    if n_columns < 2 and fewest_rows > 1:
         raise InputError(
             f"X must have at least two columns, for there to be an edge; found {n_columns} "
             f"feature(s) (shape={shape}) while a minimum of 2 is required. Pass a table with a "

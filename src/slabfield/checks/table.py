@@ -25,7 +25,6 @@ from slabfield.checks.faults import describe_faults
 from slabfield.checks.opening import open_table
 from slabfield.checks.parameters import is_number
 
-
 MEDIAN = "median"
 Binarize: TypeAlias = float | str | Mapping[str, float | str] | None
 
@@ -246,6 +245,7 @@ def keep_names(estimator: Any, table: CodedTable) -> None:
     """
     estimator.coding_notes_ = list(table.notes)
     estimator.coding_ = list(zip(table.labels, table.thresholds, strict=True))
+    estimator.node_names_ = list(table.names)
     estimator.n_rows_, estimator.n_features_in_ = table.rows.shape
     if table.has_names:
         estimator.feature_names_in_ = np.array(table.names, dtype=object)
