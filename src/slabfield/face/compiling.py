@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from time import monotonic
 from typing import Any
 
@@ -16,6 +16,9 @@ logger = logging.getLogger("slabfield")
 WORTH_TELLING = 1.0
 """Seconds of compiling below which nothing is said of them."""
 
+_told = False
+"""Whether this process has said that it compiles: that is said once."""
+
 
 @contextmanager
 def tell_of_compiling(aloud: bool = False) -> Iterator[None]:
@@ -23,7 +26,8 @@ def tell_of_compiling(aloud: bool = False) -> Iterator[None]:
 
     Both go to the logger ``slabfield`` at level INFO, and to the standard error stream where
     asked. Code that is loaded from the disk, or was compiled before in this process, is no reason
-    to say anything; so it is said once, in the first fit after an installation.
+    to say anything: so it is said in the first fit after an installation. That compiling begins is
+    said once in a process.
 
     Parameters
     ----------
@@ -38,8 +42,7 @@ def tell_of_compiling(aloud: bool = False) -> Iterator[None]:
     """
     found = _Compiling(aloud)
     events = numba.core.event
-    with ExitStack() as stack:
-        stack.enter_context(events.install_listener("numba:compile", found.listener(events)))
+    with events.install_listener("numba:compile", found.listener(events)):
         yield
     found.finish()
 
@@ -48,7 +51,7 @@ class _Compiling:
     """Whether anything was compiled, and for how long; compilation happens one at a time."""
 
     def __init__(self, aloud: bool) -> None:
-        self.aloud, self.told = aloud, False
+        self.aloud = aloud
         self.depth, self.begin, self.seconds = 0, 0.0, 0.0
 
     def listener(self, events: Any) -> Any:
@@ -62,11 +65,12 @@ class _Compiling:
         return Listener()
 
     def start(self) -> None:
+        global _told
         if self.depth == 0:
             self.begin = monotonic()
         self.depth += 1
-        if not self.told:
-            self.told = True
+        if not _told:
+            _told = True
             self.say("Compiling for this machine; the first run does so once, for up to a minute.")
 
     def end(self) -> None:

@@ -192,10 +192,8 @@ class FieldModel(DensityMixin, BaseEstimator):  # type: ignore[misc]
 
     def _places(self, what: str, nodes: Any) -> list[int]:
         several = isinstance(nodes, (Sequence, np.ndarray)) and not isinstance(nodes, str)
-        places = [
-            checks.find_node(what, node, self.node_names_)
-            for node in (nodes if several else [nodes])
-        ]
+        asked = nodes if several else [nodes]
+        places = [checks.find_node(what, node, self.node_names_) for node in asked]
         if not places or len(set(places)) < len(places):
             raise checks.InputError(
                 f"{what} must name at least one node, and each once; got {nodes!r}. Pass for "
