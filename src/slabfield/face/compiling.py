@@ -79,7 +79,7 @@ class _Compiling:
             self.seconds += monotonic() - self.begin
 
     def finish(self) -> None:
-        if self.seconds >= WORTH_TELLING:
+        if self.seconds > 0 and self.seconds >= WORTH_TELLING:
             kept = "; later runs load it from the disk" if CACHE_FOLDER is not None else ""
             self.say(f"Compiling took {self.seconds:.0f} s{kept}.")
 
