@@ -16,10 +16,8 @@ import numpy as np
 import slabfield
 from slabfield import checks
 from slabfield.draws import Draws
-from slabfield.evaluate import draw_fields
-from slabfield.face import FieldModel, tell_of_compiling
+from slabfield.face import PosteriorModel, tell_of_compiling
 from slabfield.models.binary import BinaryPairwise
-from slabfield.models.field import BinaryField
 from slabfield.posterior import Posterior
 from slabfield.posterior.convergence import unsettled
 from slabfield.priors import Prior
@@ -43,13 +41,9 @@ LIKELIHOODS = ("auto", "exact", "particles", "pseudo")
 PRESETS = ("default", "paper")
 # Draws of each chain with n_draws="auto", before they are doubled
 FIRST_DRAWS = 500
-# Probabilities from which an edge is supported, and below which it is likely absent
-SURE, UNLIKELY = 0.9, 0.1
-# Posterior draws that predictions are averaged over, and what their couplings may take
-FIELDS, FIELD_ENTRIES = 100, 25_000_000
 
 
-class SpikeSlabMRF(FieldModel):
+class SpikeSlabMRF(PosteriorModel):
     """Structure and strength of a binary Markov random field, with their uncertainty.
 
     Fits a pairwise field to a table of two-valued columns under a spike-and-slab prior (Chen &
@@ -136,6 +130,20 @@ add_probability, delete_probability, pseudo_weight : optional
     >>> model = SpikeSlabMRF(n_draws=200, random_state=0).fit(rows)
     >>> model.inclusion_probability_.shape
     (12, 12)
+
+    Nodes are named, or counted from 0, in what is known before the data:
+
+    >>> known = SpikeSlabMRF(n_draws=100, random_state=0, forbid=[("x0", "x1")], require=[(0, 2)])
+    >>> known.fit(rows).inclusion_probability_[0, :3]
+    array([0., 0., 1.])
+
+    Rows that were not fitted are foretold, and new ones drawn:
+
+    >>> new = datasets.make_block(50, random_state=2).rows
+    >>> model.score(new) < 0, model.predict_proba(new, nodes=["x0"]).shape
+    (True, (50, 1))
+    >>> model.sample(5, random_state=0).shape
+    (5, 12)
     """
 
     def __init__(
@@ -342,25 +350,6 @@ add_probability, delete_probability, pseudo_weight : optional
         )  # fmt: skip
         model = BinaryPairwise(n_nodes)
         return Problem(model, table.rows, model.sums(table.rows), prior)
-
-    def _mixture(self) -> Posterior:
-        return self.posterior_
-
-    def _fields(self) -> list[BinaryField]:
-        most = FIELD_ENTRIES // self.n_features_in_**2
-        return draw_fields(self.posterior_, max(10, min(FIELDS, most)))
-
-    def _facts(self) -> list[tuple[str, str]]:
-        chance = self.posterior_.edge_probability
-        undecided = np.count_nonzero((chance > UNLIKELY) & (chance < SURE))
-        return [
-            ("edges supported", f"{np.count_nonzero(chance >= SURE)} of {chance.size}"),
-            ("undecided", f"{undecided}"),
-            ("converged", "yes" if self.posterior_.converged else "no"),
-        ]
-
-    def _told(self) -> list[str]:
-        return [*self.coding_notes_, *self.posterior_.warnings]
 
 
 def _versions() -> dict[str, str]:

@@ -12,5 +12,6 @@ from __future__ import annotations
 
 from slabfield.face.compiling import tell_of_compiling
 from slabfield.face.model import FieldModel
+from slabfield.face.sampled import PosteriorModel
 
-__all__ = ["FieldModel", "tell_of_compiling"]
+__all__ = ["FieldModel", "PosteriorModel", "tell_of_compiling"]
