@@ -30,9 +30,10 @@ ORDER = (
     "draws",
     "sampler",
     "posterior",
+    "evaluate",
+    "face",
     "estimator",
     "baselines",
-    "evaluate",
     "plots",
     "report",
     "reproduce",
@@ -42,7 +43,7 @@ ORDER = (
 
 HEAVY = (
     *("numba", "scipy", "pandas", "matplotlib", "numpy", "sklearn", "networkx"),
-    *("arviz_stats", "xarray", "h5py"),
+    *("arviz_stats", "xarray", "h5py", "narwhals"),
 )
 
 

@@ -183,7 +183,7 @@ def test_binarize_warns_of_a_cut_identifier() -> None:
 @pytest.mark.parametrize(
     ("binarize", "expected"),
     [
-        ("median", "binarize must be a number.*got 'median'"),
+        ("mean", "binarize must be a number.*got 'mean'"),
         (float("nan"), "got nan"),
         (True, "got True"),
         ({"a": "2"}, "got '2'"),

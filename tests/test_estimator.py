@@ -55,6 +55,8 @@ def test_parameters_are_kept_as_they_were_given() -> None:
         "n_sweeps": 2, "step_size": 1, "persistence": 0, "jump_scale": 0.1,
         "preconditioner": "full", "restart": True, "thin": 3, "add_probability": 1,
         "delete_probability": 0.5, "pseudo_weight": 0.7, "max_draws": 50, "time_budget": 9,
+        "forbid": [(0, 1)], "require": [(1, 2)], "groups": [0, 0, 1, 1], "within": 0.5,
+        "between": 0.1,
     }  # fmt: skip
     model = SpikeSlabMRF(**given)
     assert set(model.get_params()) == set(given)

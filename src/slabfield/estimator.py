@@ -12,11 +12,11 @@ from time import monotonic
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 import slabfield
 from slabfield import checks
 from slabfield.draws import Draws
+from slabfield.face import PosteriorModel, tell_of_compiling
 from slabfield.models.binary import BinaryPairwise
 from slabfield.posterior import Posterior
 from slabfield.posterior.convergence import unsettled
@@ -43,7 +43,7 @@ PRESETS = ("default", "paper")
 FIRST_DRAWS = 500
 
 
-class SpikeSlabMRF(BaseEstimator):  # type: ignore[misc]
+class SpikeSlabMRF(PosteriorModel):
     """Structure and strength of a binary Markov random field, with their uncertainty.
 
     Fits a pairwise field to a table of two-valued columns under a spike-and-slab prior (Chen &
@@ -71,27 +71,39 @@ class SpikeSlabMRF(BaseEstimator):  # type: ignore[misc]
         Draws kept in each chain at most, with ``n_draws="auto"``.
     time_budget : float, optional
         Seconds after which chains stop, whatever there is by then; warm-up is always finished.
-    inclusion_prior : pair, number or (D, D) array
+    inclusion_prior : pair, number, (D, D) array or dict
         (a, b): p0 ~ Beta(a, b) is learnt. A number fixes p0. A matrix gives each edge its own
-        probability: 0 forbids it, 1 forces it, NaN leaves it to p0 ~ Beta(5, 5).
+        probability: 0 forbids it, 1 forces it, NaN leaves it to p0 ~ Beta(5, 5). A dict from pairs
+        of nodes to probabilities says the same of the edges it names.
     slab_prior : pair or number
         (c, d): sigma0^-2 ~ Gamma(shape c, rate d). A number fixes sigma0.
     bias_scale : float
         Prior standard deviation of biases.
     edge_threshold : float
         Inclusion probability from which an edge enters ``coupling_``.
-    binarize : number or dict, optional
+    binarize : number, "median" or dict, optional
         Turn numeric columns into 1 where the value is at least this; a dict names columns.
     random_state : int, RandomState, Generator or None
         Seed. The same seed, data and settings give the same draws, whatever ``n_jobs`` is.
     n_jobs : int, optional
         Chains run at a time; None and -1 take as many as there are cores.
     progress : bool
-        Show a progress bar.
+        Show a progress bar. The first fit after an installation compiles for up to a minute; that
+        it does, and how long it took, is told on the standard error stream with a progress bar,
+        and always to the logger ``slabfield`` at level INFO.
     n_particles, n_sweeps, step_size, persistence, jump_scale, preconditioner, restart, thin, \
 add_probability, delete_probability, pseudo_weight : optional
         Settings of the sampler, each None for what the preset says (see
         :class:`slabfield.sampler.settings.Settings`).
+    forbid, require : list of pairs, optional
+        Edges that are never, or always, there. Here and below nodes are given by name, or counted
+        from 0.
+    groups : list of D labels or dict, optional
+        The group of each node; with ``within``, ``between`` or both.
+    within, between : float, optional
+        Prior probability of edges between nodes of the same group, and of different groups. What is
+        said of a single edge (``forbid``, ``require``, then a matrix or dict as
+        ``inclusion_prior``) comes before it.
 
     Attributes
     ----------
@@ -103,7 +115,11 @@ add_probability, delete_probability, pseudo_weight : optional
     posterior_ : Posterior
     coding_notes_ : list of str
         Which label of each column became 1, where that is not plain.
-    n_features_in_ : int
+    coding_ : list of pairs
+        For each column its two labels, and the number it was cut at or None.
+    node_names_ : list of str
+        Those of the table, or x0, x1, ...
+    n_rows_, n_features_in_ : int
     feature_names_in_ : array of str
         Only where the table had column names.
 
@@ -114,6 +130,20 @@ add_probability, delete_probability, pseudo_weight : optional
     >>> model = SpikeSlabMRF(n_draws=200, random_state=0).fit(rows)
     >>> model.inclusion_probability_.shape
     (12, 12)
+
+    Nodes are named, or counted from 0, in what is known before the data:
+
+    >>> known = SpikeSlabMRF(n_draws=100, random_state=0, forbid=[("x0", "x1")], require=[(0, 2)])
+    >>> known.fit(rows).inclusion_probability_[0, :3]
+    array([0., 0., 1.])
+
+    Rows that were not fitted are foretold, and new ones drawn:
+
+    >>> new = datasets.make_block(50, random_state=2).rows
+    >>> model.score(new) < 0, model.predict_proba(new, nodes=["x0"]).shape
+    (True, (50, 1))
+    >>> model.sample(5, random_state=0).shape
+    (5, 12)
     """
 
     def __init__(
@@ -144,6 +174,11 @@ add_probability, delete_probability, pseudo_weight : optional
         pseudo_weight: float | None = None,
         max_draws: int = 16_000,
         time_budget: float | None = None,
+        forbid: Any = None,
+        require: Any = None,
+        groups: Any = None,
+        within: float | None = None,
+        between: float | None = None,
     ) -> None:
         self.likelihood = likelihood
         self.preset = preset
@@ -171,6 +206,11 @@ add_probability, delete_probability, pseudo_weight : optional
         self.pseudo_weight = pseudo_weight
         self.max_draws = max_draws
         self.time_budget = time_budget
+        self.forbid = forbid
+        self.require = require
+        self.groups = groups
+        self.within = within
+        self.between = between
 
     def fit(self, X: Any, y: Any = None) -> SpikeSlabMRF:
         """Draw from the posterior given the rows of X; y is ignored.
@@ -191,7 +231,7 @@ add_probability, delete_probability, pseudo_weight : optional
         table = checks.code_binary(X, self.binarize)
         settings = self._settings(*table.rows.shape)
         problem = self._problem(table)
-        seed = _seed_of(self.random_state)
+        seed = checks.seed_of(self.random_state)
         deadline = inf if self.time_budget is None else started + self.time_budget
         fell_back = ""
         try:
@@ -230,7 +270,7 @@ add_probability, delete_probability, pseudo_weight : optional
             if self.progress
             else nullcontext()
         )
-        with shown as reporter:
+        with shown as reporter, tell_of_compiling(aloud=self.progress):
             return run_chains(
                 problem, settings, self.n_chains, seed, self.n_jobs, reporter, limits, examine
             )
@@ -299,7 +339,10 @@ add_probability, delete_probability, pseudo_weight : optional
 
     def _problem(self, table: checks.CodedTable) -> Problem:
         n_nodes = table.rows.shape[1]
-        inclusion = checks.check_inclusion_prior(self.inclusion_prior, n_nodes, table.names)
+        inclusion = checks.check_edge_prior(
+            self.inclusion_prior, table.names, forbid=self.forbid, require=self.require,
+            groups=self.groups, within=self.within, between=self.between,
+        )  # fmt: skip
         slab = checks.check_slab_prior(self.slab_prior)
         prior = Prior(
             inclusion.a, inclusion.b, slab.c, slab.d, slab.fixed,
@@ -307,17 +350,6 @@ add_probability, delete_probability, pseudo_weight : optional
         )  # fmt: skip
         model = BinaryPairwise(n_nodes)
         return Problem(model, table.rows, model.sums(table.rows), prior)
-
-
-def _seed_of(random_state: Any) -> int:
-    """Turn what scikit-learn takes as a random state into one whole number."""
-    if random_state is None:
-        return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**63))
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**31))
-    return checks.check_positive_int("random_state", random_state, low=0)
 
 
 def _versions() -> dict[str, str]:

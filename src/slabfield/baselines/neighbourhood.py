@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 from threadpoolctl import threadpool_limits
 
 from slabfield import checks
@@ -25,6 +24,7 @@ from slabfield.baselines.path import (
     strength_grid,
     warn_of_gap,
 )
+from slabfield.face import FieldModel, tell_of_compiling
 
 Array = NDArray[np.float64]
 
@@ -69,7 +69,7 @@ def combine(coefficients: Array, rule: str) -> Array:
     return np.where(both | (rule == "or"), (low + high) / 2, 0.0)
 
 
-class L1Neighbourhood(BaseEstimator):  # type: ignore[misc]
+class L1Neighbourhood(FieldModel):
     r"""A binary field from one L1-penalised logistic regression for each node.
 
     Node i is regressed on all others (Ravikumar, Wainwright & Lafferty 2010); the intercept is
@@ -105,7 +105,7 @@ class L1Neighbourhood(BaseEstimator):  # type: ignore[misc]
         than 100 rows a node.
     tolerance : float
         Duality gap, relative to the objective, to which every problem is solved.
-    binarize : number or dict, optional
+    binarize : number, "median" or dict, optional
         Turn numeric columns into 1 where the value is at least this; a dict names columns.
     random_state : int, RandomState, Generator or None
         Seed of the folds.
@@ -122,7 +122,11 @@ class L1Neighbourhood(BaseEstimator):  # type: ignore[misc]
     gap_ : float
         Largest relative duality gap of the D regressions kept.
     coding_notes_ : list of str
-    n_features_in_ : int
+    coding_ : list of pairs
+        For each column its two labels, and the number it was cut at or None.
+    node_names_ : list of str
+        Those of the table, or x0, x1, ...
+    n_rows_, n_features_in_ : int
     feature_names_in_ : array of str
         Only where the table had column names.
 
@@ -271,7 +275,7 @@ class L1Neighbourhood(BaseEstimator):  # type: ignore[misc]
     def _run(self, function: Any, tasks: list[Any]) -> list[Any]:
         jobs = -1 if self.n_jobs is None else self.n_jobs
         # compiled code holds no lock, so threads are enough and nothing is copied
-        with threadpool_limits(1):
+        with threadpool_limits(1), tell_of_compiling():
             run = Parallel(jobs, prefer="threads")
             return list(run(delayed(function)(*task) for task in tasks))
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 from threadpoolctl import threadpool_limits
 
 from slabfield import checks
@@ -20,6 +19,7 @@ from slabfield.baselines.path import (
     warn_of_gap,
 )
 from slabfield.baselines.pseudo_solver import PairPath, PairSolver
+from slabfield.face import FieldModel, tell_of_compiling
 
 Array = NDArray[np.float64]
 Bits = NDArray[np.uint8]
@@ -29,7 +29,7 @@ MOST_STEPS = 200
 WARM_STARTS = 10
 
 
-class L1PseudoLikelihood(BaseEstimator):  # type: ignore[misc]
+class L1PseudoLikelihood(FieldModel):
     r"""A binary field that maximises the L1-penalised pseudo-likelihood.
 
     One coupling for each edge, shared by the conditionals of its two nodes; biases are free
@@ -58,7 +58,7 @@ class L1PseudoLikelihood(BaseEstimator):  # type: ignore[misc]
         than 100 rows a node.
     tolerance : float
         Duality gap, relative to the objective, to which every problem is solved.
-    binarize : number or dict, optional
+    binarize : number, "median" or dict, optional
         Turn numeric columns into 1 where the value is at least this; a dict names columns.
     random_state : int, RandomState, Generator or None
         Seed of the folds.
@@ -74,7 +74,11 @@ class L1PseudoLikelihood(BaseEstimator):  # type: ignore[misc]
     gap_ : float
         Relative duality gap reached.
     coding_notes_ : list of str
-    n_features_in_ : int
+    coding_ : list of pairs
+        For each column its two labels, and the number it was cut at or None.
+    node_names_ : list of str
+        Those of the table, or x0, x1, ...
+    n_rows_, n_features_in_ : int
     feature_names_in_ : array of str
         Only where the table had column names.
 
@@ -125,7 +129,8 @@ class L1PseudoLikelihood(BaseEstimator):  # type: ignore[misc]
             Itself, fitted.
         """
         check_settings(self, SELECTIONS)
-        with threadpool_limits(1):  # products are small: threads would wait for each other
+        # products are small: threads would wait for each other
+        with threadpool_limits(1), tell_of_compiling():
             return self._fit(X)
 
     def _fit(self, X: Any) -> L1PseudoLikelihood:

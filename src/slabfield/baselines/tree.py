@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import minimum_spanning_tree
-from sklearn.base import BaseEstimator
 
 from slabfield import checks
+from slabfield.face import FieldModel
 
 Array = NDArray[np.float64]
 
 
-class ChowLiuTree(BaseEstimator):  # type: ignore[misc]
+class ChowLiuTree(FieldModel):
     r"""The tree-shaped field of largest likelihood (Chow & Liu 1968).
 
     The edges are a spanning tree of largest total mutual information. The field has exactly the
@@ -30,7 +30,7 @@ class ChowLiuTree(BaseEstimator):  # type: ignore[misc]
         Rows of fair, independent coins added to the data: a pair of nodes gets a quarter of this
         in each cell of its table, a node half of it in each. At 0 the fit is plain maximum
         likelihood, which needs every cell of every pair on the tree to occur.
-    binarize : number or dict, optional
+    binarize : number, "median" or dict, optional
         Turn numeric columns into 1 where the value is at least this; a dict names columns.
 
     Attributes
@@ -42,7 +42,11 @@ class ChowLiuTree(BaseEstimator):  # type: ignore[misc]
     edges_ : array of shape (D - 1, 2)
         The tree.
     coding_notes_ : list of str
-    n_features_in_ : int
+    coding_ : list of pairs
+        For each column its two labels, and the number it was cut at or None.
+    node_names_ : list of str
+        Those of the table, or x0, x1, ...
+    n_rows_, n_features_in_ : int
     feature_names_in_ : array of str
         Only where the table had column names.
 

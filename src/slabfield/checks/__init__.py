@@ -6,12 +6,14 @@ A message has three parts: what was wrong, what was found, what to do.
 from __future__ import annotations
 
 from slabfield.checks.errors import InputError, InputWarning
+from slabfield.checks.knowledge import check_edge_prior, find_node
 from slabfield.checks.parameters import (
     check_choice,
     check_exact_size,
     check_full_size,
     check_number,
     check_positive_int,
+    seed_of,
 )
 from slabfield.checks.priors import (
     InclusionPrior,
@@ -19,6 +21,7 @@ from slabfield.checks.priors import (
     check_inclusion_prior,
     check_slab_prior,
 )
+from slabfield.checks.recoding import RecodedTable, code_alike
 from slabfield.checks.table import CodedTable, code_binary, keep_names
 
 __all__ = [
@@ -26,14 +29,19 @@ __all__ = [
     "InclusionPrior",
     "InputError",
     "InputWarning",
+    "RecodedTable",
     "SlabPrior",
     "check_choice",
+    "check_edge_prior",
     "check_exact_size",
     "check_full_size",
     "check_inclusion_prior",
     "check_number",
     "check_positive_int",
     "check_slab_prior",
+    "code_alike",
     "code_binary",
+    "find_node",
     "keep_names",
+    "seed_of",
 ]

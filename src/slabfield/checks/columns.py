@@ -142,6 +142,31 @@ def code_column(column: Column, threshold: float | None) -> Coding:
     return Coding(bits, labels, ", ".join(parts), labels == (0, 1) and column.kind == "number")
 
 
+def halving_cut(column: Column) -> float | None:
+    """Return where to cut a column of numbers so that the halves are most nearly equal.
+
+    None where it holds only 0 and 1, which need no cut. The cut is one of its values, and not the
+    smallest, so that both halves hold something wherever there are two values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield.checks.columns import halving_cut, read_column
+    >>> halving_cut(read_column("age", np.array([21.0, 34.0, 34.0, 55.0, 60.0])))
+    55.0
+    >>> halving_cut(read_column("score", np.array([0, 0, 0, 3])))
+    3.0
+    """
+    if set(column.distinct) <= {0, 1} or not column.values.size:
+        return None
+    values, counts = np.unique(column.values, return_counts=True)
+    if values.size == 1:
+        return float(values[0])
+    at_least = np.cumsum(counts[::-1])[::-1]
+    unequal = np.abs(2 * at_least - column.values.size)
+    return float(values[1 + np.argmin(unequal[1:])])
+
+
 def differ_only_in_spelling(column: Column) -> bool:
     """Whether two of a column's words differ only in case or in surrounding spaces.
 

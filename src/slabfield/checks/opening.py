@@ -19,8 +19,12 @@ class OpenedTable(NamedTuple):
     has_names: bool
 
 
-def open_table(X: Any) -> OpenedTable:
+def open_table(X: Any, fewest_rows: int = 2) -> OpenedTable:
     """Open an array, list of lists, data frame or sparse matrix, and check its shape.
+
+    A data frame may be of pandas, or of any library that narwhals knows (polars, pyarrow, modin,
+    ...); a lazy one is collected. A table to learn from has two rows at least, and two columns; of
+    rows that come later one will do.
 
     Examples
     --------
@@ -28,27 +32,62 @@ def open_table(X: Any) -> OpenedTable:
     >>> open_table([[0, 1], [1, 1]]).names
     ['x0', 'x1']
     """
+    other = _as_other_frame(X)
+    if other is not None:
+        return _open_other_frame(other, fewest_rows)
     frame = _as_frame(X)
     if frame is None:
         array = _as_array(X)
-        _check_shape(array.shape)
+        _check_shape(array.shape, fewest_rows)
         names = [f"x{k}" for k in range(array.shape[1])]
         return OpenedTable(names, [array[:, k] for k in range(array.shape[1])], False)
-    _check_shape(frame.shape)
+    _check_shape(frame.shape, fewest_rows)
     names = [str(name) for name in frame.columns]
+    _check_names(names)
+    columns = [np.asarray(frame.iloc[:, k]) for k in range(len(names))]
+    _check_real(columns)
+    return OpenedTable(names, columns, all(isinstance(name, str) for name in frame.columns))
+
+
+def _check_names(names: list[str]) -> None:
     twice = [repr(name) for name, count in Counter(names).items() if count > 1]
     if twice:
         raise InputError(
             f"Each column must have a name of its own; found more than one column named "
             f"{listed(twice)}. Rename or drop all but one."
         )
-    columns = [np.asarray(frame.iloc[:, k]) for k in range(len(names))]
+
+
+def _as_other_frame(X: Any) -> Any:
+    """Return X as a narwhals frame if it is a data frame of another library than pandas."""
+    # asked of the class: a lazy frame would have to look for its columns
+    if hasattr(X, "iloc") or not hasattr(type(X), "columns"):
+        return None
+    import narwhals as nw
+
+    frame = nw.from_native(X, pass_through=True)
+    if isinstance(frame, nw.LazyFrame):
+        return frame.collect()
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def _open_other_frame(frame: Any, fewest_rows: int) -> OpenedTable:
+    _check_shape(frame.shape, fewest_rows)
+    _check_names(frame.columns)
+    columns = [_values_of(frame[name]) for name in frame.columns]
     _check_real(columns)
-    return OpenedTable(names, columns, all(isinstance(name, str) for name in frame.columns))
+    return OpenedTable(list(frame.columns), columns, True)
+
+
+def _values_of(series: Any) -> NDArray[Any]:
+    """Return the values of a narwhals series, with None where one is missing."""
+    if series.dtype.is_numeric() and not series.dtype.is_decimal():
+        return np.asarray(series.to_numpy())
+    return np.array([*series.to_list(), None], dtype=object)[:-1]
 
 
 def _as_frame(X: Any) -> Any:
-    """Return X as a pandas data frame if it is one, or can be made one; else None."""
+    """Return X as a pandas data frame if it is one, or makes itself one; else None."""
     if hasattr(X, "iloc") and hasattr(X, "columns"):
         return X
     if hasattr(X, "iloc"):  # a pandas Series
@@ -109,23 +148,24 @@ def _check_real(arrays: list[NDArray[Any]]) -> None:
         )
 
 
-def _check_shape(shape: tuple[int, ...]) -> None:
+def _check_shape(shape: tuple[int, ...], fewest_rows: int) -> None:
     if len(shape) != 2:
         kind = "one number" if not shape else f"an array of {len(shape)} dimension(s)"
         raise InputError(
             f"X must be a table with rows and columns (Expected 2D array); found {kind}, of shape "
-            f"{shape}. Reshape it so that each row is a case and each column a node."
+            f"{shape}. Reshape your data so that each row is a case and each column a node."
         )
     n_rows, n_columns = shape
-    if n_columns < 2:
+    # of further rows, as many columns are expected as the fitted table had
+    if n_columns < 2 and fewest_rows > 1:
         raise InputError(
             f"X must have at least two columns, for there to be an edge; found {n_columns} "
             f"feature(s) (shape={shape}) while a minimum of 2 is required. Pass a table with a "
             "column for each node."
         )
-    if n_rows < 2:
+    if n_rows < fewest_rows:
+        least = "one row" if fewest_rows == 1 else "two rows, for there to be something to learn"
         raise InputError(
-            f"X must have at least two rows, for there to be something to learn from; found "
-            f"{n_rows} sample(s) (shape={shape}) while a minimum of 2 is required. Pass a table "
-            "with a row for each case."
+            f"X must have at least {least}; found {n_rows} sample(s) (shape={shape}) while a "
+            f"minimum of {fewest_rows} is required. Pass a table with a row for each case."
         )

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf, isnan
 from numbers import Integral, Real
-from typing import Literal, overload
+from typing import Any, Literal, overload
+
+import numpy as np
 
 from slabfield.checks.errors import InputError, shown_value
 
@@ -182,6 +184,34 @@ def check_full_size(n_parameters: int, limit: int) -> None:
             f"{limit}; found {n_parameters} biases and candidate edges. "
             f"Use preconditioner='diagonal'."
         )
+
+
+def seed_of(random_state: Any) -> int:
+    """Turn what scikit-learn takes as a random state into one whole number.
+
+    Parameters
+    ----------
+    random_state : int, RandomState, Generator or None
+        None takes a new seed from the system; the other two are asked for one.
+
+    Returns
+    -------
+    int
+        The seed.
+
+    Examples
+    --------
+    >>> from slabfield.checks import seed_of
+    >>> seed_of(3)
+    3
+    """
+    if random_state is None:
+        return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**63))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31))
+    return check_positive_int("random_state", random_state, low=0)
 
 
 def is_number(value: object) -> bool:

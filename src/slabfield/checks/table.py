@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 from warnings import warn
 
 import numpy as np
@@ -16,6 +16,7 @@ from slabfield.checks.columns import (
     code_column,
     differ_only_in_spelling,
     find_fault,
+    halving_cut,
     looks_like_identifier,
     read_column,
 )
@@ -23,6 +24,9 @@ from slabfield.checks.errors import InputError, InputWarning, listed, shown_valu
 from slabfield.checks.faults import describe_faults
 from slabfield.checks.opening import open_table
 from slabfield.checks.parameters import is_number
+
+MEDIAN = "median"
+Binarize: TypeAlias = float | str | Mapping[str, float | str] | None
 
 
 class CodedTable(NamedTuple):
@@ -41,6 +45,8 @@ class CodedTable(NamedTuple):
         How columns were coded that did not hold plain 0 and 1, in words.
     has_names : bool
         Whether the table came with names, that is, as a data frame with text for column names.
+    thresholds : list of float or None
+        For each column, the number it was cut at; None where its labels say what is 0 and 1.
 
     Examples
     --------
@@ -54,9 +60,10 @@ class CodedTable(NamedTuple):
     labels: list[tuple[object, object]]
     notes: list[str]
     has_names: bool
+    thresholds: list[float | None]
 
 
-def code_binary(X: object, binarize: float | Mapping[str, float] | None = None) -> CodedTable:
+def code_binary(X: object, binarize: Binarize = None) -> CodedTable:
     """Check a table of two-valued columns and code it as 0 and 1.
 
     Of two numbers the larger is 1; of two words that have a natural order (yes and no, true and
@@ -67,10 +74,11 @@ def code_binary(X: object, binarize: float | Mapping[str, float] | None = None) 
     ----------
     X : array, list of lists, data frame or sparse matrix
         One row a case, one column a node. A sparse matrix is made dense.
-    binarize : number or mapping from column name to number, optional
+    binarize : number, "median", or mapping from column name to these, optional
         1 where a value is at least this number, 0 where it is less. One number is applied to
         every numeric column, those of 0 and 1 included (columns of True and False, and of words,
-        are left alone); a mapping only to the columns it names.
+        are left alone); a mapping only to the columns it names. "median" cuts each numeric
+        column that holds anything but 0 and 1 where the two halves are most nearly equal.
 
     Returns
     -------
@@ -116,19 +124,23 @@ def code_binary(X: object, binarize: float | Mapping[str, float] | None = None) 
         [coding.labels for coding in codings],
         _notes(opened.names, codings),
         opened.has_names,
+        thresholds,
     )
 
 
-def _thresholds(
-    columns: list[Column], binarize: float | Mapping[str, float] | None
-) -> list[float | None]:
+def _thresholds(columns: list[Column], binarize: Binarize) -> list[float | None]:
     """Return the number each column is cut at, or None where it is not cut."""
     if binarize is None:
         return [None] * len(columns)
     if isinstance(binarize, Mapping):
         return _named_thresholds(columns, {str(name): at for name, at in binarize.items()})
-    threshold = _as_threshold(binarize)
-    return [threshold if column.kind == "number" else None for column in columns]
+    rule = _as_rule(binarize)
+    return [_cut(column, rule) if column.kind == "number" else None for column in columns]
+
+
+def _cut(column: Column, rule: float | str) -> float | None:
+    """Return the number a column of numbers is cut at."""
+    return halving_cut(column) if isinstance(rule, str) else rule
 
 
 def _named_thresholds(columns: list[Column], named: Mapping[str, Any]) -> list[float | None]:
@@ -146,14 +158,17 @@ def _named_thresholds(columns: list[Column], named: Mapping[str, Any]) -> list[f
             f"{'is' if len(words) == 1 else 'are'} not. Leave "
             f"{'it' if len(words) == 1 else 'them'} out of binarize."
         )
-    return [_as_threshold(named[c.name]) if c.name in named else None for c in columns]
+    rules = {name: _as_rule(value) for name, value in named.items()}
+    return [_cut(c, rules[c.name]) if c.name in rules else None for c in columns]
 
 
-def _as_threshold(value: object) -> float:
+def _as_rule(value: object) -> float | str:
+    if isinstance(value, str) and value == MEDIAN:
+        return value
     if is_number(value) and np.isfinite(float(value)):  # type: ignore[arg-type]
         return float(value)  # type: ignore[arg-type]
     raise InputError(
-        "binarize must be a number, or a number for each column it names; got "
+        "binarize must be a number, 'median', or one of these for each column it names; got "
         f"{shown_value(value)}. Pass for example binarize=2 or binarize={{'sleep': 2}}."
     )
 
@@ -229,7 +244,9 @@ def keep_names(estimator: Any, table: CodedTable) -> None:
     2
     """
     estimator.coding_notes_ = list(table.notes)
-    estimator.n_features_in_ = table.rows.shape[1]
+    estimator.coding_ = list(zip(table.labels, table.thresholds, strict=True))
+    estimator.node_names_ = list(table.names)
+    estimator.n_rows_, estimator.n_features_in_ = table.rows.shape
     if table.has_names:
         estimator.feature_names_in_ = np.array(table.names, dtype=object)
     elif hasattr(estimator, "feature_names_in_"):

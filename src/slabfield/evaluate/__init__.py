@@ -25,6 +25,8 @@ from slabfield.evaluate.likelihood import (
     log_likelihood,
     log_partition,
 )
+from slabfield.evaluate.prediction import node_probabilities
+from slabfield.evaluate.sampling import draw_rows
 from slabfield.evaluate.structure import (
     EdgeRecovery,
     PrecisionRecallCurve,
@@ -42,11 +44,13 @@ __all__ = [
     "calibration",
     "conditional_log_likelihood",
     "draw_fields",
+    "draw_rows",
     "edge_density",
     "edge_recovery",
     "lattice_patches",
     "log_likelihood",
     "log_partition",
+    "node_probabilities",
     "precision_recall",
     "pseudo_log_likelihood",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -87,16 +88,50 @@ def draw_fields(posterior: Posterior, n_fields: int = 100) -> list[BinaryField]:
     20
     """
     n_fields = checks.check_positive_int("n_fields", n_fields)
-    draws = posterior.draws
-    bias = draws.bias.reshape(-1, posterior.n_nodes)
-    edges = np.where(draws.present, draws.coupling, 0.0).reshape(len(bias), -1)
-    upper = np.triu_indices(posterior.n_nodes, 1)
-    fields = []
-    for k in draws.evenly_spaced(n_fields):
-        coupling = np.zeros((posterior.n_nodes,) * 2)
-        coupling[upper] = edges[k]
-        fields.append(BinaryField(bias[k], coupling + coupling.T))
-    return fields
+    return [field_of_draw(posterior, int(k)) for k in posterior.draws.evenly_spaced(n_fields)]
+
+
+def field_of_draw(posterior: Posterior, draw: int) -> BinaryField:
+    """Field of one posterior draw, counted over all chains.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        What a fit returned.
+    draw : int
+        Which draw: those of the first chain come first.
+
+    Returns
+    -------
+    BinaryField
+        With the edges that are present in this draw.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield import Posterior
+    >>> from slabfield.draws import Draws
+    >>> from slabfield.evaluate.fields import field_of_draw
+    >>> one = np.ones((1, 2))
+    >>> draws = Draws.from_dense(
+    ...     one[..., None], one[..., None] == 1, np.zeros((1, 2, 2)), one / 2, one, one
+    ... )
+    >>> field_of_draw(Posterior(draws, ["sleep", "work"], {}), 1).n_edges
+    1
+    """
+    values, size = posterior.draws.values, posterior.n_nodes
+    begin, end = values.indptr[draw : draw + 2]
+    coupling = np.zeros((size, size))
+    first, second = _ends(size)
+    edges = values.indices[begin:end]
+    coupling[first[edges], second[edges]] = values.data[begin:end]
+    bias = posterior.draws.bias.reshape(-1, size)[draw]
+    return BinaryField(bias, coupling + coupling.T)
+
+
+@lru_cache(maxsize=8)
+def _ends(n_nodes: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    return np.triu_indices(n_nodes, 1)
 
 
 def check_rows(rows: ArrayLike, n_nodes: int) -> NDArray[np.uint8]:

@@ -1,0 +1,128 @@
+"""New rows, drawn from a field or from a mixture of fields."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slabfield import checks
+from slabfield.evaluate.fields import as_fields, field_of_draw
+from slabfield.exact import elimination, enumeration
+from slabfield.kernels.gibbs import new_lanes, sweep
+from slabfield.models.field import BinaryField
+from slabfield.posterior import Posterior
+
+MOST_FIELDS = 500
+"""Posterior draws that rows are spread over, at most."""
+
+MOST_ENUMERATED = 12
+"""Up to this many nodes states are listed; above, nodes are eliminated one by one."""
+
+MEMORY_LIMIT = 2**24
+"""Bytes of tables of the elimination; a field that needs more is sampled by Gibbs."""
+
+N_SWEEPS = 1_000
+"""Length of the Gibbs runs."""
+
+
+def draw_rows(model: Any, n_rows: int, random_state: Any = None) -> NDArray[np.uint8]:
+    """Draw rows from a field, or each from a field of a mixture.
+
+    Draws are exact where the field has 12 nodes or fewer, or a tree-width small enough for
+    variable elimination in 16 MB; elsewhere each row is the last state of a Gibbs run of its own,
+    of 1,000 sweeps from a state of fair coins.
+
+    Parameters
+    ----------
+    model : BinaryField, fitted estimator, Posterior, or sequence of fields
+        A posterior is the mixture of its draws (the posterior predictive distribution), of which
+        up to 500, chosen at random, are used.
+    n_rows : int
+        How many rows.
+    random_state : int, RandomState, Generator or None
+        Source of randomness.
+
+    Returns
+    -------
+    array of uint8, shape (n_rows, D)
+        The rows, in no order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield.evaluate import draw_rows
+    >>> from slabfield.models.field import BinaryField
+    >>> field = BinaryField([-50.0, 50.0], np.zeros((2, 2)))
+    >>> draw_rows(field, 2, random_state=0)
+    array([[0, 1],
+           [0, 1]], dtype=uint8)
+    """
+    n_rows = checks.check_positive_int("n_rows", n_rows, low=0)
+    rng = np.random.default_rng(checks.seed_of(random_state))
+    if isinstance(model, Posterior):
+        n_fields, n_nodes = model.draws.n_chains * model.draws.n_draws, model.n_nodes
+    else:
+        fields = as_fields(model)
+        n_fields, n_nodes = len(fields), fields[0].n_nodes
+    chosen = rng.permutation(n_fields)[: min(n_rows, MOST_FIELDS)]
+    which = rng.permutation(np.arange(n_rows) % max(chosen.size, 1))
+    rows = np.empty((n_rows, n_nodes), dtype=np.uint8)
+    for k, index in enumerate(chosen.tolist()):
+        here = np.flatnonzero(which == k)
+        one = field_of_draw(model, index) if isinstance(model, Posterior) else fields[index]
+        rows[here] = _draw(one, here.size, rng)
+    return rows
+
+
+def _draw(field: BinaryField, n_rows: int, rng: np.random.Generator) -> NDArray[np.uint8]:
+    if field.n_nodes <= MOST_ENUMERATED:
+        return enumeration.sample(field, n_rows, rng)
+    try:
+        return elimination.sample(field, n_rows, rng, memory_limit=MEMORY_LIMIT)
+    except elimination.TableTooLargeError:
+        return gibbs_states(field, n_rows, rng, N_SWEEPS)
+
+
+def gibbs_states(
+    field: BinaryField, n_rows: int, rng: np.random.Generator, n_sweeps: int
+) -> NDArray[np.uint8]:
+    """Last states of independent Gibbs runs from fair coins, in compiled code.
+
+    Parameters
+    ----------
+    field : BinaryField
+        What to draw from.
+    n_rows : int
+        Number of runs.
+    rng : numpy.random.Generator
+        Source of randomness.
+    n_sweeps : int
+        Length of each run.
+
+    Returns
+    -------
+    array of uint8, shape (n_rows, D)
+        One state in each row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield.evaluate.sampling import gibbs_states
+    >>> from slabfield.models.field import BinaryField
+    >>> field = BinaryField([-50.0, 50.0], np.zeros((2, 2)))
+    >>> gibbs_states(field, 1, np.random.default_rng(0), n_sweeps=2)
+    array([[0, 1]], dtype=uint8)
+    """
+    degree = np.count_nonzero(field.coupling, axis=1)
+    width = max(1, int(degree.max()))
+    # edges first, in the order of their nodes
+    neighbours = np.argsort(field.coupling == 0, axis=1, kind="stable")[:, :width]
+    weights = np.take_along_axis(field.coupling, neighbours, axis=1).astype(np.float32)
+    states = rng.integers(0, 2, (field.n_nodes, n_rows)).astype(np.float32)
+    lanes, work = new_lanes(n_rows, rng), np.zeros(n_rows, np.float32)
+    near = np.ascontiguousarray(neighbours.astype(np.int32))
+    for _ in range(n_sweeps):
+        sweep(states, np.array(field.bias), near, weights, degree, lanes, work)
+    return np.ascontiguousarray(states.T.astype(np.uint8))

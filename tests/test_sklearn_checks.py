@@ -1,0 +1,106 @@
+"""scikit-learn's own checks of estimators, and the page that says how they go.
+
+``python tests/test_sklearn_checks.py`` writes that page anew.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("sklearn", minversion="1.6")  # older ones know no expected failures
+
+import sklearn
+from sklearn.base import BaseEstimator
+from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
+
+from slabfield import SpikeSlabMRF
+from slabfield.baselines import ChowLiuTree, L1Neighbourhood, L1PseudoLikelihood
+
+PAGE = Path(__file__).parents[1] / "docs" / "sklearn.md"
+
+QUICK: dict[str, Any] = {
+    "binarize": "median", "likelihood": "pseudo", "n_chains": 1, "n_draws": 5, "n_warmup": 2,
+    "n_jobs": 1, "random_state": 0,
+}  # fmt: skip
+ESTIMATORS = [
+    SpikeSlabMRF(**QUICK),
+    L1Neighbourhood(binarize="median", strength=0.1, n_jobs=1),
+    L1PseudoLikelihood(binarize="median", strength=0.1, n_jobs=1),
+    ChowLiuTree(binarize="median"),
+]
+
+NO_CLASSIFIER = (
+    "takes whatever has `predict_proba` for a classifier of one target, and asks for its number of "
+    "classes; here `predict_proba` has a column for each node. Sparse tables are taken: "
+    "`tests/test_face.py` fits and predicts with them"
+)
+EXPECTED = {
+    "check_estimator_sparse_array": NO_CLASSIFIER,
+    "check_estimator_sparse_matrix": NO_CLASSIFIER,
+}
+NOT_RUN = {"check_array_api_input": "needs the environment variable `SCIPY_ARRAY_API`"}
+
+
+@pytest.mark.filterwarnings("ignore::slabfield.checks.InputWarning")  # constant columns
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=lambda estimator: EXPECTED)
+def test_scikit_learn_is_content(estimator: BaseEstimator, check: Any) -> None:
+    check(estimator)
+
+
+def names_of_checks(estimator: BaseEstimator) -> Iterator[str]:
+    for _, check in estimator_checks_generator(estimator):
+        while hasattr(check, "func"):
+            check = check.func
+        yield check.__name__
+
+
+def page() -> str:
+    """Write the page; what is not among the exceptions passes, or a test above fails."""
+    rows, unmet, skipped = [], set(), set()
+    for estimator in ESTIMATORS:
+        names = list(names_of_checks(estimator))
+        failing = [name for name in names if name in EXPECTED]
+        left_out = [name for name in names if name in NOT_RUN]
+        unmet |= set(failing)
+        skipped |= set(left_out)
+        n_passed = len(names) - len(failing) - len(left_out)
+        cells = (f"`{type(estimator).__name__}`", n_passed, len(failing), len(left_out))
+        rows.append("| " + " | ".join(str(cell) for cell in cells) + " |")
+    reasons = [f"| `{name}` | fails, as expected | {EXPECTED[name]} |" for name in sorted(unmet)]
+    reasons += [f"| `{name}` | not run | {NOT_RUN[name]} |" for name in sorted(skipped)]
+    return HEAD.format(
+        version=sklearn.__version__, rows="\n".join(rows), reasons="\n".join(reasons)
+    )
+
+
+HEAD = """\
+# scikit-learn's checks of estimators
+
+All estimators of slabfield go through `sklearn.utils.estimator_checks.parametrize_with_checks` in
+`tests/test_sklearn_checks.py`, with `binarize="median"`, because the checks hand in real numbers
+where a binary model needs two values. This page is written by that file, which also checks that it
+is up to date: `python tests/test_sklearn_checks.py` writes it anew.
+
+With scikit-learn {version}:
+
+| estimator | pass | fail, as expected | not run |
+|---|---|---|---|
+{rows}
+
+| check | status | why |
+|---|---|---|
+{reasons}
+"""
+
+
+def test_the_page_is_up_to_date() -> None:
+    found = PAGE.read_text(encoding="utf-8")
+    if f"With scikit-learn {sklearn.__version__}:" not in found:
+        pytest.skip("the page was written with another scikit-learn")
+    assert found == page()
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
