@@ -17,9 +17,10 @@ from typer.testing import CliRunner, Result
 import slabfield
 from slabfield import datasets
 from slabfield.checks import code_binary
+from slabfield.checks.reading import read_table
 from slabfield.cli.app import app
+from slabfield.cli.parse import parse_binarize
 from slabfield.cli.show import MOST_ROWS, edge_table, summarise
-from slabfield.cli.table import parse_binarize, read_table
 from slabfield.cli.write import readable_threshold
 from slabfield.files import write_atomically
 from slabfield.posterior.exports import write_edges
@@ -158,6 +159,7 @@ def test_options_reach_the_estimator(
             "n_warmup": 10,
             "random_state": 5,
             "n_jobs": 2,
+            "inclusion_prior": (5, 5),
             "progress": False,
         }
     ]
@@ -284,7 +286,7 @@ BAD_FILES = {
     "no header": ("0,1,1\n1,0,1\n", "must hold the column names; found 0, 1 and 1"),
     "same name twice": ("a,b,a\n0,1,1\n1,0,0\n", "found 'a' more than once"),
     "binary": (b"a,b\n\x00\x01\x02", "bytes that are not text"),
-    "spreadsheet": (b"PK\x03\x04rest", "a spreadsheet or a zip archive"),
+    "spreadsheet": (b"PK\x03\x04rest", "a damaged one"),
     "latin-1": ("a,b\n0,1\ncafé,0\n".encode("latin-1"), "0xe9 in line 3"),
     "one column": ("a\n0\n1\n", "found 1 feature"),
     "one row": ("a,b\n0,1\n", "found 1 sample"),
