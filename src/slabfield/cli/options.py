@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-DATA, EDGES, RUN, OUTPUT = "Table", "Prior knowledge", "Sampling", "Output"
+OUTPUT, DATA, EDGES, RUN = "Output", "Table", "Prior knowledge", "Sampling"
 
 
 class Likelihood(StrEnum):

@@ -66,7 +66,7 @@ def run_comparison(
         methods = comparison.estimators(seed, n_jobs, **told)
         scores = comparison.compare(
             methods, pd.DataFrame(coded.rows[train], columns=coded.names), coded.rows[test], seed,
-            (lambda name: None) if quiet else (lambda name: typer.echo(f"Fitting: {name}", err=True)),
+            lambda name: None if quiet else typer.echo(f"Fitting: {name}", err=True),
         )  # fmt: skip
     write_scores(scores, out)
     posterior = methods[comparison.SLABFIELD].posterior_
