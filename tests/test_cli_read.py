@@ -124,8 +124,9 @@ def test_no_more_is_unpacked_than_is_allowed(
     monkeypatch.setattr(reading, "MOST_BYTES", 1_000)
     assert "unpacked it holds more" in refused(written(tmp_path, "a.gz", gzip.compress(content)))
     assert "found more" in refused(written(tmp_path, "a.csv", content))
-    rows: list[list[object]] = [["a", "b"], *([0, 1] for _ in range(200))]
-    assert "unpacked it holds" in refused(written(tmp_path, "a.xlsx", workbook(("one", rows))))
+    book = workbook(("one", [["a", "b"], *([0, 1] for _ in range(2_000))]))
+    monkeypatch.setattr(reading, "MOST_BYTES", len(book))
+    assert "unpacked it holds" in refused(written(tmp_path, "a.xlsx", book))
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 import zlib
 from collections.abc import Callable
 from difflib import get_close_matches
@@ -177,7 +178,10 @@ def _read_excel(path: Path, content: bytes, sheet: str | None) -> pd.DataFrame:
     _need("openpyxl", path, "an Excel file")
 
     def read() -> pd.DataFrame:
-        with pd.ExcelFile(io.BytesIO(content), engine="openpyxl") as book:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of styles and extensions, which do not matter here
+            book = pd.ExcelFile(io.BytesIO(content), engine="openpyxl")
+        with book:
             sheets = [str(name) for name in book.sheet_names]
             if sheet is not None and sheet not in sheets:
                 raise InputError(
@@ -185,7 +189,7 @@ def _read_excel(path: Path, content: bytes, sheet: str | None) -> pd.DataFrame:
                     f"{listed([repr(name) for name in sheets])}. Choose one of these."
                 )
             chosen: Any = sheet if sheet is not None else 0
-            cells: pd.DataFrame = book.parse(chosen, header=None)
+            cells: pd.DataFrame = pd.read_excel(book, sheet_name=chosen, header=None)
             return cells
 
     cells = _or_damaged(path, "a spreadsheet (.xlsx)", read).dropna(how="all")
