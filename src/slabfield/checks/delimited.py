@@ -48,7 +48,7 @@ def read_delimited(path: Path, content: bytes) -> pd.DataFrame:
     delimiter = _find_delimiter(path, text)
     names = _check_lines(path, text, delimiter)
     try:
-        return pd.read_csv(
+        table = pd.read_csv(
             io.StringIO(text),
             sep=delimiter,
             header=0,
@@ -62,6 +62,13 @@ def read_delimited(path: Path, content: bytes) -> pd.DataFrame:
             f"{path} must be a CSV or TSV file; reading it failed with: {error}. "
             "Open it in a text editor, and look for quotes that are not closed."
         ) from None
+    # a delimiter at the end of every line makes a column without name or content
+    empty = [
+        name
+        for k, name in enumerate(names)
+        if name == f"column {k + 1}" and bool(table[name].isna().all())
+    ]
+    return table.drop(columns=empty)
 
 
 def check_names(path: Path, fields: Sequence[str]) -> list[str]:

@@ -10,9 +10,9 @@ import typer
 NOT_CONVERGED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
 HINTS = {
+    "df.dropna(": "--drop NAME,... leaves columns out",
     "df.drop(": "--drop NAME,... leaves columns out",
     "binarize": "--binarize NUMBER cuts every numeric column, --binarize NAME=NUMBER,... some",
-    "likelihood=": "--likelihood particles",
     'method="gibbs"': "--method gibbs",
 }
 """What the advice of a message is called on the command line."""
@@ -33,9 +33,11 @@ def plain_failures(left: str = "nothing was written") -> Iterator[None]:
     try:
         yield
     except InputError as error:
+        from slabfield.cli.show import as_options
+
         message = str(error)
-        typer.echo(f"Error: {message}", err=True)
-        hints = [hint for word, hint in HINTS.items() if word in message]
+        typer.echo(f"Error: {as_options(message)}", err=True)
+        hints = dict.fromkeys(hint for word, hint in HINTS.items() if word in message)
         if hints:
             typer.echo(f"On the command line: {'; '.join(hints)}.", err=True)
         raise typer.Exit(BAD_INPUT) from None

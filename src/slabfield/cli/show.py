@@ -21,6 +21,10 @@ OPTIONS = {
     "n_draws": "--draws",
     "n_warmup": "--warmup",
     "n_chains": "--chains",
+    "n_jobs": "--jobs",
+    "time_budget": "--time-budget",
+    "mean_degree": "--mean-degree",
+    "likelihood='exact'": "--likelihood exact",
     "likelihood='pseudo'": "--likelihood pseudo",
     "likelihood='particles'": "--likelihood particles",
 }
