@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from plain_collapsed import run_plain
 from slabfield.datasets import make_block
 from slabfield.models.binary import BinaryPairwise
 from slabfield.priors import Prior
@@ -23,6 +22,8 @@ from slabfield.sampler.settings import (
     pseudo,
 )
 from slabfield.sampler.warmup import Problem
+from slabfield.yardsticks.measure import effective_draws
+from slabfield.yardsticks.plain_collapsed import run_plain
 from timing import section, table
 
 PLAIN = "plain loops, exact"
@@ -43,17 +44,6 @@ def lengths(quick: bool, n_rows: int) -> dict[str, Settings]:
             for name, settings in samplers.items()
         }
     return samplers
-
-
-def effective_draws(present: np.ndarray) -> np.ndarray:
-    """Effective draws of every indicator; one that never changes has shown nothing and counts 0."""
-    from arviz_stats.base import array_stats
-
-    found = np.zeros(present.shape[1])
-    moving = np.ptp(present.astype(np.int8), axis=0) > 0
-    draws = present[None, :, moving].astype(np.float64)
-    found[moving] = array_stats.ess(draws, chain_axis=0, draw_axis=1, method="mean")
-    return found
 
 
 def measure(problem: Problem, settings: Settings) -> tuple[np.ndarray, float]:
@@ -109,7 +99,7 @@ def effective(quick: bool) -> str:
         "warm-up: effective draws of the inclusion indicator of the median edge, by arviz-stats; "
         "one that never changed counts 0. Their number is itself rough where it is small, as it is "
         "for *paper* (Algorithm 1 with the paper's settings). *Plain loops* is the collapsed Gibbs "
-        "sampler without blocks, centring or flips (`benchmarks/plain_collapsed.py`). *pseudo* "
-        "has another posterior, that of half the pseudo-likelihood.",
+        "sampler without blocks, centring or flips (`slabfield/yardsticks/plain_collapsed.py`). "
+        "*pseudo* has another posterior, that of half the pseudo-likelihood.",
         *parts,
     )

@@ -19,7 +19,8 @@ from slabfield.sampler.iteration import new_record
 from slabfield.sampler.run import Chain, chain_rng, start_chain, warm_up
 from slabfield.sampler.settings import paper
 from slabfield.sampler.warmup import Problem
-from timing import best_times, section, table, verdict
+from slabfield.yardsticks.measure import best_times
+from timing import section, table, verdict
 
 PARTS = ("hyper", "Gibbs sweep", "Langevin", "jump")
 JUMP_LIMIT = 2.0

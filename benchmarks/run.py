@@ -13,6 +13,7 @@ from pathlib import Path
 from draw_speed import effective
 from iteration_speed import by_nodes, by_part
 from kernel_speed import gibbs, pair_counts
+from record import record
 from rivals_speed import paths
 from startup_speed import startup
 from timing import setting
@@ -51,6 +52,8 @@ def main() -> None:
             texts.append(section())
             print(f"{name}: {time.perf_counter() - start:.0f} s", flush=True)
         text = HEAD + setting() + "\n\n" + "\n".join(texts)
+        if not quick:
+            record()
         (folder / "RESULTS.md").write_text(text, encoding="utf-8")
     print(text)
 

@@ -6,21 +6,9 @@ import platform
 import shutil
 import subprocess
 import textwrap
-import time
 from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
-
-
-def best_times(actions: dict[str, Callable[[], object]], n_rounds: int) -> dict[str, float]:
-    """CPU seconds of every action: the least of ``n_rounds``, the actions taking turns."""
-    best = dict.fromkeys(actions, float("inf"))
-    for _ in range(n_rounds):
-        for name, action in actions.items():
-            start = time.process_time()
-            action()
-            best[name] = min(best[name], time.process_time() - start)
-    return best
 
 
 def repeat(action: Callable[[], object], times: int) -> Callable[[], None]:

@@ -32,8 +32,10 @@ ORDER = (
     "posterior",
     "evaluate",
     "face",
+    "progress",
     "estimator",
     "baselines",
+    "yardsticks",
     "plots",
     "report",
     "reproduce",
@@ -122,7 +124,8 @@ def test_compiled_code_is_kept_by_the_sources_it_is_made_from() -> None:
         path
         for path in PACKAGE.rglob("*.py")
         for _, name in imported_modules(path)
-        if name in {f"slabfield._jit.{how}" for how in ("jit", "inner", "fast", "generic")}
+        # what is compiled otherwise is kept only as a part of these
+        if name in {f"slabfield._jit.{how}" for how in ("jit", "generic")}
     }
     assert users
     assert users <= kept

@@ -1,28 +1,15 @@
 """The C yardstick of the benchmarks does the same work as the compiled kernel."""
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from slabfield.kernels.gibbs import sweep
-
-SOURCE = Path(__file__).parents[1] / "benchmarks" / "gibbs_in_c.py"
-
-
-def load_yardstick():
-    spec = importlib.util.spec_from_file_location("gibbs_in_c", SOURCE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+from slabfield.yardsticks import gibbs_in_c
 
 
 @pytest.fixture(scope="module")
 def yardstick():
-    return load_yardstick()
+    return gibbs_in_c
 
 
 @pytest.fixture(scope="module")

@@ -17,9 +17,10 @@ from typer.testing import CliRunner, Result
 import slabfield
 from slabfield import datasets
 from slabfield.checks import code_binary
+from slabfield.checks.reading import read_table
 from slabfield.cli.app import app
+from slabfield.cli.parse import parse_binarize
 from slabfield.cli.show import MOST_ROWS, edge_table, summarise
-from slabfield.cli.table import parse_binarize, read_table
 from slabfield.files import write_atomically
 from slabfield.plots.threshold import readable_threshold
 from slabfield.posterior.exports import write_edges
@@ -159,6 +160,8 @@ def test_options_reach_the_estimator(
             "n_warmup": 10,
             "random_state": 5,
             "n_jobs": 2,
+            "forbid": [],
+            "require": [],
             "progress": False,
         }
     ]
@@ -268,6 +271,12 @@ def test_dialects(csv_file: Callable[..., Path], content: str | bytes, name: str
     assert table["sleep"].tolist() == ["yes", "no", "yes", "no", "no"]
 
 
+def test_a_delimiter_at_the_end_of_lines_makes_no_column(csv_file: Callable[..., Path]) -> None:
+    table = read_table(csv_file("a,b,\n0,1,\n1,0,\n"))
+    assert list(table.columns) == ["a", "b"]
+    assert list(read_table(csv_file("a,b,\n0,1,1\n1,0,\n")).columns) == ["a", "b", "column 3"]
+
+
 def test_a_quoted_name_may_hold_the_delimiter_and_a_line_break(
     csv_file: Callable[..., Path],
 ) -> None:
@@ -285,7 +294,7 @@ BAD_FILES = {
     "no header": ("0,1,1\n1,0,1\n", "must hold the column names; found 0, 1 and 1"),
     "same name twice": ("a,b,a\n0,1,1\n1,0,0\n", "found 'a' more than once"),
     "binary": (b"a,b\n\x00\x01\x02", "bytes that are not text"),
-    "spreadsheet": (b"PK\x03\x04rest", "a spreadsheet or a zip archive"),
+    "spreadsheet": (b"PK\x03\x04rest", "a damaged one"),
     "latin-1": ("a,b\n0,1\ncafé,0\n".encode("latin-1"), "0xe9 in line 3"),
     "one column": ("a\n0\n1\n", "found 1 feature"),
     "one row": ("a,b\n0,1\n", "found 1 sample"),
@@ -328,6 +337,9 @@ def test_bad_files(
         (("--binarize", "sleep=2"), "binarize needs columns of numbers"),
         (("--out", __file__), "--out must be a folder that can be written in"),
         (("--chains", "0"), "chains"),
+        (("--sheet", "one"), "--sheet names a sheet of an Excel file"),
+        (("--forbid", "sleep:wrok"), "Did you mean 'work'?"),
+        (("--forbid", "sleep:work", "--require", "work:sleep"), "both forbidden and required"),
         (("--likelihood", "fast"), "fast"),
     ],
 )
@@ -335,7 +347,7 @@ def test_bad_options(
     estimator: type[FakeEstimator],
     csv_file: Callable[..., Path],
     tmp_path: Path,
-    options: tuple[str, str],
+    options: tuple[str, ...],
     expected: str,
 ) -> None:
     result = call("fit", csv_file(), "--out", tmp_path / "out", *options)
@@ -447,9 +459,24 @@ def test_a_dense_network_is_drawn_at_a_higher_threshold(value: float, threshold:
 
 def test_the_summary_counts_every_edge_once() -> None:
     text = summarise(made_up_edges([1.0, 0.9, 0.6, 0.3, 0.1, 0.0]), True, {})
-    assert text.startswith("3 of 6 possible edges are more likely there than not")
-    assert "2 are near certain (0.9 or more), 2 undecided (between 0.1 and 0.9)" in text
-    assert "2 likely absent" in text
+    assert text.startswith(
+        "Of 6 possible edges, 2 are supported (inclusion probability 0.9 or more)"
+    )
+    assert "2 undecided (between 0.1 and 0.9) and 2 likely absent (0.1 or less)" in text
+    assert "3 are more likely there than not" in text
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"n_chains": 2, "n_draws": 50}, "(--chains 4)"),
+        ({"n_chains": 4, "n_draws": 50, "stopped_by": "time"}, "raise --time-budget"),
+        ({"n_chains": 4, "n_draws": 50, "stopped_by": "draws"}, "--draws 200"),
+    ],
+)
+def test_the_summary_says_what_to_do(settings: dict[str, Any], expected: str) -> None:
+    assert expected in summarise(made_up_edges([0.5]), False, settings)
+    assert expected not in summarise(made_up_edges([0.5]), True, settings)
 
 
 def test_the_summary_without_figures() -> None:
@@ -472,7 +499,7 @@ def test_fit_with_the_real_estimator_is_reproducible(block_file: Path, tmp_path:
     for out in ("one", "two"):
         result = call("fit", block_file, "--out", tmp_path / out, *options)
         assert result.exit_code in (0, 1), result.output
-        assert "of 6 possible edges" in result.output
+        assert "Of 6 possible edges" in result.output
     one, two = ((tmp_path / out / "edges.csv").read_text() for out in ("one", "two"))
     assert one == two
     edges = pd.read_csv(tmp_path / "one" / "edges.csv")

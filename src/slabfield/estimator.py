@@ -21,8 +21,8 @@ from slabfield.models.binary import BinaryPairwise
 from slabfield.posterior import Posterior
 from slabfield.posterior.convergence import unsettled
 from slabfield.priors import Prior
+from slabfield.progress import chain_progress
 from slabfield.sampler.parallel import Limits, Outcome, Unfit, refuse_unfit, run_chains
-from slabfield.sampler.progress import chain_progress
 from slabfield.sampler.run import ChainResult
 from slabfield.sampler.settings import (
     EXACT_AUTO_NODES,
@@ -88,9 +88,9 @@ class SpikeSlabMRF(PosteriorModel):
     n_jobs : int, optional
         Chains run at a time; None and -1 take as many as there are cores.
     progress : bool
-        Show a progress bar. The first fit after an installation compiles for up to a minute; that
-        it does, and how long it took, is told on the standard error stream with a progress bar,
-        and always to the logger ``slabfield`` at level INFO.
+        Show on standard error how far the chains are. The first fit after an installation compiles
+        for up to a minute; that it does, and how long it took, is told there too, and always to the
+        logger ``slabfield`` at level INFO.
     n_particles, n_sweeps, step_size, persistence, jump_scale, preconditioner, restart, thin, \
 add_probability, delete_probability, pseudo_weight : optional
         Settings of the sampler, each None for what the preset says (see
@@ -266,7 +266,7 @@ add_probability, delete_probability, pseudo_weight : optional
         limits = Limits(self.max_draws, enough if auto else None, deadline)
         examine = refuse_unfit if self.likelihood == "auto" and self.preset == "default" else None
         shown: AbstractContextManager[Any] = (
-            chain_progress(self.n_chains, settings.n_warmup, settings.n_draws)
+            chain_progress(self.n_chains, settings.n_warmup, settings.n_draws, auto, deadline)
             if self.progress
             else nullcontext()
         )

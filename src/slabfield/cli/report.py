@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from slabfield.cli.failures import plain_failures
+
 Stored = Annotated[
     Path,
     typer.Argument(metavar="POSTERIOR.nc", help="What fit wrote, or Posterior.save in Python."),
@@ -19,9 +21,7 @@ Target = Annotated[
 
 def report(posterior: Stored, out: Target = None) -> None:
     """Write the page of a stored POSTERIOR.nc: one file that opens in a browser, offline."""
-    from slabfield.cli.app import _plain_failures
-
-    with _plain_failures():
+    with plain_failures():
         from slabfield import load_posterior
         from slabfield.files import check_target
         from slabfield.report import write_report

@@ -1,8 +1,9 @@
-"""What both commands do with a table: fit, show, write."""
+"""What ``fit`` and ``demo`` do with a table: fit, show, write."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,7 +11,7 @@ import typer
 
 from slabfield.checks import InputWarning
 from slabfield.checks.errors import listed
-from slabfield.cli.show import show_edges, show_text, summarise
+from slabfield.cli.show import as_options, show_edges, show_text, summarise
 from slabfield.cli.write import write_results
 from slabfield.files import make_folder
 
@@ -30,6 +31,12 @@ class Settings(NamedTuple):
     binarize: float | dict[str, float] | None = None
     random_state: int | None = None
     n_jobs: int | None = None
+    forbid: Sequence[tuple[str, str]] = ()
+    require: Sequence[tuple[str, str]] = ()
+
+    def told(self) -> tuple[int, int]:
+        """Return how many edges are forbidden and required."""
+        return len(set(map(frozenset, self.forbid))), len(set(map(frozenset, self.require)))
 
 
 def run(table: pd.DataFrame, settings: Settings, out: Path, quiet: bool) -> bool:
@@ -71,9 +78,9 @@ def run(table: pd.DataFrame, settings: Settings, out: Path, quiet: bool) -> bool
         for note in estimator.coding_notes_:
             show_text(note)
         show_edges(edges)
-        show_text(summarise(edges, posterior.converged, posterior.settings))
+        show_text(summarise(edges, posterior.converged, posterior.settings, settings.told()))
         show_text(f"Written in {out}: {listed(written)}.")
-    told = [str(warning.message) for warning in caught]
+    told = [str(w.message) for w in caught if issubclass(w.category, InputWarning)]
     for text in dict.fromkeys([*told, *posterior.warnings]):
-        typer.echo(f"Warning: {text}", err=True)
+        typer.echo(f"Warning: {as_options(text)}", err=True)
     return bool(posterior.converged)

@@ -16,6 +16,19 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 20
 UNLIKELY, LIKELY, SURE = 0.1, 0.5, 0.9
+CHAINS_NEEDED = 4
+OPTIONS = {
+    "n_draws": "--draws",
+    "n_warmup": "--warmup",
+    "n_chains": "--chains",
+    "n_jobs": "--jobs",
+    "time_budget": "--time-budget",
+    "mean_degree": "--mean-degree",
+    "likelihood='exact'": "--likelihood exact",
+    "likelihood='pseudo'": "--likelihood pseudo",
+    "likelihood='particles'": "--likelihood particles",
+}
+"""What the estimator's parameters are called on the command line."""
 
 
 def show_text(text: str) -> None:
@@ -84,7 +97,12 @@ def edge_table(edges: pd.DataFrame, most_rows: int) -> Table:
     return table
 
 
-def summarise(edges: pd.DataFrame, converged: bool, settings: Mapping[str, Any]) -> str:
+def summarise(
+    edges: pd.DataFrame,
+    converged: bool,
+    settings: Mapping[str, Any],
+    told: tuple[int, int] = (0, 0),
+) -> str:
     """Say in plain words how many edges there are, and whether to trust the run.
 
     Parameters
@@ -95,6 +113,8 @@ def summarise(edges: pd.DataFrame, converged: bool, settings: Mapping[str, Any])
         Whether the chains agree and are long enough.
     settings : mapping
         The settings of the run.
+    told : (int, int)
+        How many edges the user forbade and required.
 
     Returns
     -------
@@ -107,38 +127,66 @@ def summarise(edges: pd.DataFrame, converged: bool, settings: Mapping[str, Any])
     >>> from slabfield.cli.show import summarise
     >>> edges = pd.DataFrame({"inclusion_probability": [0.97, 0.4, 0.05], "rhat": 1.0, "ess": 900})
     >>> print(summarise(edges, True, {"engine": "exact"}))
-    1 of 3 possible edges is more likely there than not (inclusion probability 0.5 or more). 1 is \
-near certain (0.9 or more), 1 undecided (between 0.1 and 0.9), and 1 likely absent. The chains \
-agree: largest R-hat 1.000, fewest effective draws 900 (engine: exact).
+    Of 3 possible edges, 1 is supported (inclusion probability 0.9 or more), 1 undecided (between \
+0.1 and 0.9) and 1 likely absent (0.1 or less); 1 is more likely there than not. The chains have \
+converged: of edge indicators, largest R-hat 1.000, fewest effective draws 900 (engine: exact).
     """
     probability = edges["inclusion_probability"]
     n_likely, n_sure = int((probability >= LIKELY).sum()), int((probability >= SURE).sum())
     n_absent = int((probability <= UNLIKELY).sum())
     found = (
-        f"{n_likely} of {len(edges)} possible edges {'is' if n_likely == 1 else 'are'} more likely "
-        f"there than not (inclusion probability {LIKELY:g} or more). {n_sure} "
-        f"{'is' if n_sure == 1 else 'are'} near certain ({SURE:g} or more), "
-        f"{len(edges) - n_sure - n_absent} undecided (between {UNLIKELY:g} and {SURE:g}), and "
-        f"{n_absent} likely absent."
+        f"Of {len(edges)} possible edges, {n_sure} {_are(n_sure)} supported (inclusion probability "
+        f"{SURE:g} or more), {len(edges) - n_sure - n_absent} undecided (between {UNLIKELY:g} and "
+        f"{SURE:g}) and {n_absent} likely absent ({UNLIKELY:g} or less); {n_likely} "
+        f"{_are(n_likely)} more likely there than not."
     )
+    if any(told):
+        found += f" {told[1]} of them you required, {told[0]} you forbade."
     return f"{found} {_judge(edges, converged, settings)}"
+
+
+def as_options(text: str) -> str:
+    """Write advice about parameters of the estimator as options of the command line.
+
+    Examples
+    --------
+    >>> from slabfield.cli.show import as_options
+    >>> as_options("Run longer (n_draws, n_warmup).")
+    'Run longer (--draws, --warmup).'
+    """
+    for parameter, option in OPTIONS.items():
+        text = text.replace(parameter, option)
+    return text
 
 
 def _judge(edges: pd.DataFrame, converged: bool, settings: Mapping[str, Any]) -> str:
     rhat, ess = edges["rhat"].max(), edges["ess"].min()
     if isnan(rhat) or isnan(ess):
-        figures = "R-hat and effective draws could not be computed"
+        figures = "R-hat and effective draws of edges could not be computed"
     else:
-        figures = f"largest R-hat {rhat:.3f}, fewest effective draws {ess:.0f}"
+        figures = f"of edge indicators, largest R-hat {rhat:.3f}, fewest effective draws {ess:.0f}"
     engine = f"engine: {settings.get('engine', 'unknown')}"
     if converged:
-        return f"The chains agree: {figures} ({engine})."
-    n_draws = settings.get("n_draws")
-    longer = f"--draws {4 * n_draws}" if isinstance(n_draws, int) else "more --draws"
+        return f"The chains have converged: {figures} ({engine})."
     return (
-        f"The chains have not converged: {figures} ({engine}). Take the figures above as "
-        f"provisional, and run longer, for example with {longer}."
+        f"The chains have not converged: {figures} ({engine}). Take these numbers as provisional: "
+        f"{_remedy(settings)}."
     )
+
+
+def _remedy(settings: Mapping[str, Any]) -> str:
+    """Say what to do about a run that has not converged."""
+    n_chains, n_draws = settings.get("n_chains"), settings.get("n_draws")
+    if isinstance(n_chains, int) and n_chains < CHAINS_NEEDED:
+        return f"run at least four chains to see whether they agree (--chains {CHAINS_NEEDED})"
+    if settings.get("stopped_by") == "time":
+        return f"the time budget ended the run after {n_draws} draws a chain; raise --time-budget"
+    longer = f"--draws {4 * n_draws}" if isinstance(n_draws, int) else "more --draws"
+    return f"run longer, for example with {longer} (--draws auto goes on until they converge)"
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
 
 
 def _probability(value: float) -> str:

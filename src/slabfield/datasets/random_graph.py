@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slabfield.checks import check_positive_int
+from slabfield.checks import InputError, check_positive_int
 from slabfield.datasets.simulated import (
     N_SWEEPS,
     Method,
@@ -62,7 +62,7 @@ def make_random(
     """
     n_nodes = check_positive_int("n_nodes", n_nodes, low=2)
     if not 0 <= mean_degree <= n_nodes - 1:
-        raise ValueError(
+        raise InputError(
             f"mean_degree must be from 0 to n_nodes - 1 = {n_nodes - 1}; found {mean_degree}. "
             "Lower it, or ask for more nodes."
         )

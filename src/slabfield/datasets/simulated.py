@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from slabfield.checks import check_choice, check_number, check_positive_int
+from slabfield.checks import InputError, check_choice, check_number, check_positive_int
 from slabfield.datasets.gibbs import gibbs_rows
 from slabfield.exact import elimination, enumeration
 from slabfield.exact.planning import readable_bytes
@@ -211,7 +211,7 @@ def _draw(
     try:
         return elimination.sample(field, n_rows, rng, memory_limit), "elimination"
     except elimination.TableTooLargeError as error:
-        raise ValueError(
+        raise InputError(
             f"Exact draws from this field of {field.n_nodes} nodes and {field.n_edges} edges are "
             "out of reach; the tables of variable elimination need at least "
             f"{readable_bytes(error.needed_bytes)}, and memory_limit is "

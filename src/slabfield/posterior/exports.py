@@ -38,12 +38,50 @@ def write_edges(edges: pd.DataFrame, path: Path) -> None:
     """
     safe = edges.copy()
     for column in ("node_1", "node_2"):
-        safe[column] = [_harmless(str(name)) for name in edges[column]]
+        safe[column] = [harmless_name(str(name)) for name in edges[column]]
 
     def write(temporary: Path) -> None:
         safe.to_csv(temporary, index=False, float_format="%.6g", encoding="utf-8")
 
     write_atomically(path, write)
+
+
+def read_edges(path: str | os.PathLike[str]) -> pd.DataFrame:
+    """Read a table of edges back, with names as they were.
+
+    Parameters
+    ----------
+    path : str or path
+        An ``edges.csv``.
+
+    Returns
+    -------
+    DataFrame
+        Its rows and columns.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import pandas as pd
+    >>> from slabfield.posterior.exports import read_edges, write_edges
+    >>> edges = pd.DataFrame({"node_1": ["=1+1"], "node_2": ["NA"], "mean": [0.5]})
+    >>> with TemporaryDirectory() as folder:
+    ...     write_edges(edges, Path(folder) / "edges.csv")
+    ...     read_edges(Path(folder) / "edges.csv")["node_1"][0]
+    '=1+1'
+    """
+    import pandas as pd
+
+    names = ("node_1", "node_2")
+    # a node may be called NA
+    edges = pd.read_csv(path, dtype=dict.fromkeys(names, str), keep_default_na=False, na_values={})
+    for column in edges.columns:
+        if column in names:
+            edges[column] = [original_name(name) for name in edges[column]]
+        else:
+            edges[column] = pd.to_numeric(edges[column].replace("", None))
+    return edges
 
 
 def write_graph(graph: Any, path: str | os.PathLike[str], form: str) -> None:
@@ -92,5 +130,28 @@ def _xml_names(names: list[str]) -> dict[str, str]:
     return given
 
 
-def _harmless(name: str) -> str:
-    return f"'{name}" if name.startswith(FORMULA_STARTS) else name
+def harmless_name(name: str) -> str:
+    """Put a single quote before a name that a spreadsheet would take for a formula.
+
+    Names that are so already get another one, so that :func:`original_name` takes off what was put.
+
+    Examples
+    --------
+    >>> from slabfield.posterior.exports import harmless_name
+    >>> harmless_name("=1+1"), harmless_name("sleep")
+    ("'=1+1", 'sleep')
+    """
+    return f"'{name}" if name.lstrip("'").startswith(FORMULA_STARTS) else name
+
+
+def original_name(written: str) -> str:
+    """Undo :func:`harmless_name`.
+
+    Examples
+    --------
+    >>> from slabfield.posterior.exports import original_name
+    >>> original_name("'=1+1"), original_name("'tis")
+    ('=1+1', "'tis")
+    """
+    quoted = written.startswith("'") and written.lstrip("'").startswith(FORMULA_STARTS)
+    return written[1:] if quoted else written

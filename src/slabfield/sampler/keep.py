@@ -39,6 +39,15 @@ class Keeper:
         """How many draws were taken so far."""
         return sum(len(part.bias) for part in self.parts)
 
+    def series(self) -> NDArray[np.float64]:
+        """Of each draw taken so far p0, sigma0, the data's log potential and the edges present."""
+        parts = list(self.parts)  # another thread may be adding to them
+        if not parts:
+            return np.zeros((0, 4))
+        counts = [np.diff(part.shown.indptr)[:, None] for part in parts]
+        hyper = [part.hyper[:, :3] for part in parts]
+        return np.hstack([np.concatenate(hyper), np.concatenate(counts).astype(np.float64)])
+
     def draws(self) -> ChainDraws:
         """All draws taken so far."""
 

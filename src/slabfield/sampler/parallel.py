@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -14,7 +14,15 @@ from slabfield.sampler.run import ChainResult, ChainRun, Report
 from slabfield.sampler.settings import HALVES_LIMIT, NOISE_LIMIT, Settings
 from slabfield.sampler.warmup import Problem
 
-Reporter = Callable[[int], Report]
+
+class Reporter(Protocol):
+    """What is told how far chains are."""
+
+    def __call__(self, chain: int) -> Report:
+        """Return what one chain tells of the draws it has made since, those of warm-up too."""
+
+    def watch(self, runs: Sequence[ChainRun], n_draws: int) -> None:
+        """Take the chains after warm-up, and how many draws they are to have next."""
 
 
 class Limits(NamedTuple):
@@ -87,8 +95,8 @@ def run_chains(
     n_jobs : int or None
         Chains at a time; None takes as many as there are cores. Compiled code lets go of the
         interpreter, so threads are enough.
-    reporter : callable, optional
-        Given the number of a chain, returns what is told of the draws it has made since.
+    reporter : Reporter, optional
+        What is told how far chains are.
     limits : Limits, optional
         When to stop.
     examine : callable, optional
@@ -108,6 +116,8 @@ def run_chains(
     extend = delayed(ChainRun.extend)
     n_draws = settings.n_draws
     while True:
+        if reporter is not None:
+            reporter.watch(runs, n_draws)
         done = runs[0].keeper.n_draws
         # against the clock in small rounds, so that no chain waits until the time is over
         more = n_draws - done if limits.deadline == inf else min(n_draws - done, 16 + done // 8)

@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +37,7 @@ def build() -> dict[str, Callable[..., None]] | None:
     return {name: _caller(loaded[name]) for name in VARIANTS}
 
 
-def _caller(function: ctypes._CFuncPtr) -> Callable[..., None]:
+def _caller(function: Any) -> Callable[..., None]:
     function.restype = None
     function.argtypes = [ctypes.c_void_p] * 7 + [ctypes.c_int64] * 4
 
@@ -69,4 +70,5 @@ def random_field(n_nodes: int, n_particles: int, degree: int, seed: int) -> Arra
 
 
 def copy_of(arrays: Arrays) -> Arrays:
+    """Copy every array."""
     return tuple(a.copy() for a in arrays)

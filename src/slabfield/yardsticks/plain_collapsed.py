@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import time
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +29,7 @@ def conditional(a, total, n_rows, mean, precision):
 
 @inner
 def mode_and_spread(total, n_rows, mean, precision):
+    """Return where that is highest, by Newton steps, and the spread its curvature gives."""
     a = 0.0
     for _ in range(100):
         tilted = mean * math.exp(a) / (1.0 + mean * math.expm1(a))
@@ -69,6 +71,7 @@ def draw(total, n_rows, mean, precision, mode, spread, bound, rng):
 
 @inner
 def sums_where(weights, mask):
+    """Return the share of the weights of states that have all nodes of the mask at 1."""
     all_of_them, inside = 0.0, 0.0
     for s in range(weights.size):
         all_of_them += weights[s]
@@ -79,6 +82,7 @@ def sums_where(weights, mask):
 
 @inner
 def multiply_where(weights, mask, factor):
+    """Multiply those weights by a factor."""
     for s in range(weights.size):
         if s & mask == mask:
             weights[s] *= factor
@@ -86,6 +90,7 @@ def multiply_where(weights, mask, factor):
 
 @inner
 def sweeps(first, second, n_rows, bias_sums, sums, hyper, bias_precision, seen, n_warmup, rng):
+    """Run warm-up and then one sweep a row of ``seen``, where presence is written."""
     n_nodes, n_edges, n_draws = bias_sums.size, first.size, seen.shape[0]
     a, b, c, d = hyper
     weights = np.ones(1 << n_nodes)
@@ -121,7 +126,7 @@ def sweeps(first, second, n_rows, bias_sums, sums, hyper, bias_precision, seen, 
             seen[sweep - n_warmup] = present
 
 
-def run_plain(problem: Problem, n_draws: int, n_warmup: int, seed: int) -> tuple:
+def run_plain(problem: Problem, n_draws: int, n_warmup: int, seed: int) -> Any:
     """Presence of every edge in every draw, and CPU seconds of a draw, warm-up left out."""
     model, sums, prior = problem.model, problem.sums, problem.prior
     first, second = model.ends

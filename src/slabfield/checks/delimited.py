@@ -1,0 +1,158 @@
+"""A table in a text file: its encoding, its delimiter, its lines, with a message for each fault."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from slabfield.checks.errors import InputError, listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+
+
+def read_delimited(path: Path, content: bytes) -> pd.DataFrame:
+    r"""Read a table whose first line holds the column names.
+
+    The delimiter (comma, semicolon or tab) is the one that the first line has most of; in a file
+    named ``.tsv`` or ``.tab`` it is the tab.
+
+    Parameters
+    ----------
+    path : Path
+        The file's name, for the messages.
+    content : bytes
+        What is in it.
+
+    Returns
+    -------
+    DataFrame
+        The table, not yet checked for what it holds.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from slabfield.checks.delimited import read_delimited
+    >>> read_delimited(Path("answers.csv"), b"sleep;work\nyes;0\nno;1\n").columns.tolist()
+    ['sleep', 'work']
+    """
+    import pandas as pd
+
+    text = _decode(path, content)
+    delimiter = _find_delimiter(path, text)
+    names = _check_lines(path, text, delimiter)
+    try:
+        table = pd.read_csv(
+            io.StringIO(text),
+            sep=delimiter,
+            header=0,
+            names=names,
+            index_col=False,
+            skipinitialspace=True,
+            low_memory=False,
+        )
+    except (pd.errors.ParserError, ValueError) as error:
+        raise InputError(
+            f"{path} must be a CSV or TSV file; reading it failed with: {error}. "
+            "Open it in a text editor, and look for quotes that are not closed."
+        ) from None
+    # a delimiter at the end of every line makes a column without name or content
+    empty = [
+        name
+        for k, name in enumerate(names)
+        if name == f"column {k + 1}" and bool(table[name].isna().all())
+    ]
+    return table.drop(columns=empty)
+
+
+def check_names(path: Path, fields: Sequence[str]) -> list[str]:
+    """Return the column names of a file if each is a name, and differs from the others.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from slabfield.checks.delimited import check_names
+    >>> check_names(Path("answers.csv"), ["sleep ", ""])
+    ['sleep', 'column 2']
+    """
+    names = [field.strip() or f"column {k + 1}" for k, field in enumerate(fields)]
+    if set(names) <= {"0", "1"}:
+        raise InputError(
+            f"The first line of {path} must hold the column names; found {listed(names)}. "
+            "Add a line with a name for each column above it."
+        )
+    twice = [repr(name) for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise InputError(
+            f"The column names in the first line of {path} must differ; found {listed(twice)} more "
+            "than once. Rename all but one, or add a line of names if there is none."
+        )
+    return names
+
+
+def _decode(path: Path, content: bytes) -> str:
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        encoding = "utf-16"
+    else:
+        if b"\0" in content[: 1 << 20]:
+            raise InputError(
+                f"{path} must be a text file; found bytes that are not text. "
+                "Save the table as CSV (UTF-8) first."
+            )
+        encoding = "utf-8-sig"
+    try:
+        return content.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            f"{path} must be text in UTF-8; found a byte that is not, "
+            f"0x{content[error.start]:02x} in line {line}. Save it with the encoding UTF-8."
+        ) from None
+
+
+def _find_delimiter(path: Path, text: str) -> str:
+    if {".tsv", ".tab"} & {suffix.lower() for suffix in path.suffixes[-2:]}:
+        return "\t"
+    first = next(line for line in text.splitlines() if line.strip())
+    counts = {
+        delimiter: len(next(csv.reader([first], delimiter=delimiter))) for delimiter in DELIMITERS
+    }
+    return max(counts, key=lambda delimiter: counts[delimiter])
+
+
+def _check_lines(path: Path, text: str, delimiter: str) -> list[str]:
+    """Check that every line has as many fields as the first, and return the names in that."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
+    names: list[str] | None = None
+    n_rows = 0
+    try:
+        for fields in reader:
+            if not fields:
+                continue
+            if names is None:
+                names = check_names(path, fields)
+                continue
+            n_rows += 1
+            if len(fields) != len(names):
+                raise InputError(
+                    f"Every line of {path} must have as many fields as the first; line "
+                    f"{reader.line_num} has {len(fields)}, expected {len(names)} (fields are "
+                    f"separated by {DELIMITERS[delimiter]}). Correct that line."
+                )
+    except csv.Error as error:
+        raise InputError(
+            f"{path} must be a CSV or TSV file; line {reader.line_num} cannot be read: {error}. "
+            "Look there for quotes that are not closed."
+        ) from None
+    if names is None or n_rows == 0:
+        raise InputError(
+            f"{path} must have a row for each case; found only the line of column names. "
+            "Add the rows below it."
+        )
+    return names

@@ -1,0 +1,232 @@
+"""Reading a table from a file, with a clear message for whatever can be wrong with one."""
+
+from __future__ import annotations
+
+import io
+import warnings
+import zlib
+from collections.abc import Callable
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from slabfield.checks.delimited import check_names, read_delimited
+from slabfield.checks.errors import InputError, listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_BYTES = 2**31
+"""A file is read whole, and no more than this of it, unpacked."""
+
+GZIP, ZIP, PARQUET = b"\x1f\x8b", b"PK\x03\x04", b"PAR1"
+REFUSED = {
+    b"\xd0\xcf\x11\xe0": ("an old spreadsheet (.xls)", "Save it as .xlsx or as CSV (UTF-8)."),
+    b"%PDF": ("a PDF", "Save the table as CSV (UTF-8)."),
+    b"\xfd7zXZ": ("an xz archive", "Unpack it first, or pack it with gzip."),
+    b"BZh": ("a bzip2 archive", "Unpack it first, or pack it with gzip."),
+    b"(\xb5/\xfd": ("a zstd archive", "Unpack it first, or pack it with gzip."),
+}
+EXTRAS = {"pyarrow": "parquet", "openpyxl": "excel"}
+
+
+def read_table(path: Path, sheet: str | None = None) -> pd.DataFrame:
+    r"""Read a table from a CSV, TSV, Parquet or Excel file; text may be packed with gzip.
+
+    What a file is, its first bytes tell, not its name.
+
+    Parameters
+    ----------
+    path : Path
+        The file; names of the columns are in its first line.
+    sheet : str, optional
+        Which sheet of an Excel file to read; the first where it is not said.
+
+    Returns
+    -------
+    DataFrame
+        The table, not yet checked for what it holds.
+
+    Raises
+    ------
+    InputError
+        When there is no table in the file.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from slabfield.checks.reading import read_table
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "answers.csv"
+    ...     _ = path.write_text("sleep,work\nyes,0\nno,1\n")
+    ...     read_table(path).columns.tolist()
+    ['sleep', 'work']
+    """
+    content = _read_bytes(path)
+    if content.startswith(GZIP):
+        content = _unpack(path, content)
+        _refuse_empty(path, content)
+    if content.startswith(ZIP):
+        return _read_excel(path, content, sheet)
+    if sheet is not None:
+        raise InputError(
+            f"--sheet names a sheet of an Excel file; {path} is none. Leave --sheet out."
+        )
+    if content.startswith(PARQUET):
+        return _read_parquet(path, content)
+    for magic, (kind, advice) in REFUSED.items():
+        if content.startswith(magic):
+            raise InputError(
+                f"{path} must be a CSV, TSV, Parquet or Excel file; found {kind}. {advice}"
+            )
+    return read_delimited(path, content)
+
+
+def _read_bytes(path: Path) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            content = file.read(MOST_BYTES + 1)
+    except FileNotFoundError:
+        nearby = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
+        close = get_close_matches(path.name, nearby, n=1)
+        raise InputError(
+            f"{path} must be a file that exists; found no such file. Check the name"
+            f"{f'; did you mean {close[0]}?' if close else ' and the folder.'}"
+        ) from None
+    except IsADirectoryError:
+        raise InputError(f"{path} must be a file; found a folder. Name one file in it.") from None
+    except OSError as error:
+        raise InputError(
+            f"{path} must be a file that can be read; found: {error.strerror or error}. "
+            "Check its permissions."
+        ) from None
+    if len(content) > MOST_BYTES:
+        raise InputError(_too_large(path, "found more"))
+    _refuse_empty(path, content)
+    return content
+
+
+def _too_large(path: Path, found: str) -> str:
+    return (
+        f"{path} must hold at most {MOST_BYTES / 2**30:g} GiB, unpacked; {found}. Take a part of "
+        "its rows, or only the columns that are to be nodes."
+    )
+
+
+def _refuse_empty(path: Path, content: bytes) -> None:
+    if not content.strip():
+        raise InputError(
+            f"{path} must hold a table; found an empty file. Write the column names in its first "
+            "line and one row a line below."
+        )
+
+
+def _unpack(path: Path, content: bytes) -> bytes:
+    """Unpack gzip, but never more than is allowed: a small file can hold a very large one."""
+    import gzip
+
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(content)) as packed:
+            text = packed.read(MOST_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(
+            f"{path} must be a whole gzip archive; unpacking it failed with: {error}. "
+            "Fetch or pack it again."
+        ) from None
+    if len(text) > MOST_BYTES:
+        raise InputError(_too_large(path, "unpacked it holds more"))
+    return text
+
+
+def _read_parquet(path: Path, content: bytes) -> pd.DataFrame:
+    import pandas as pd
+
+    _need("pyarrow", path, "a Parquet file")
+
+    def read() -> pd.DataFrame:
+        return pd.read_parquet(io.BytesIO(content), engine="pyarrow")
+
+    table = _or_damaged(path, "a Parquet file", read)
+    # an index that was written along is no column that the user sees
+    table = table.reset_index(drop=True)
+    table.columns = pd.Index(check_names(path, [str(name) for name in table.columns]))
+    return table
+
+
+def _read_excel(path: Path, content: bytes, sheet: str | None) -> pd.DataFrame:
+    import zipfile
+
+    import pandas as pd
+
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            names = archive.namelist()
+            size = sum(item.file_size for item in archive.infolist())
+    except zipfile.BadZipFile as error:
+        raise InputError(
+            f"{path} must be a whole spreadsheet (.xlsx); found a damaged one: {error}. "
+            "Save or fetch it again."
+        ) from None
+    if "xl/workbook.xml" not in names:
+        raise InputError(
+            f"{path} must be a CSV, TSV, Parquet or Excel (.xlsx) file; found a zip archive or a "
+            "spreadsheet of another kind. Unpack it, or save the table as CSV (UTF-8)."
+        )
+    if size > MOST_BYTES:
+        raise InputError(_too_large(path, f"unpacked it holds {size / 2**30:.1f}"))
+    _need("openpyxl", path, "an Excel file")
+
+    def read() -> pd.DataFrame:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of styles and extensions, which do not matter here
+            book = pd.ExcelFile(io.BytesIO(content), engine="openpyxl")
+        with book:
+            sheets = [str(name) for name in book.sheet_names]
+            if sheet is not None and sheet not in sheets:
+                raise InputError(
+                    f"--sheet must name a sheet of {path}; {sheet!r} is not among "
+                    f"{listed([repr(name) for name in sheets])}. Choose one of these."
+                )
+            chosen: Any = sheet if sheet is not None else 0
+            cells: pd.DataFrame = pd.read_excel(book, sheet_name=chosen, header=None)
+            return cells
+
+    cells = _or_damaged(path, "a spreadsheet (.xlsx)", read).dropna(how="all")
+    if len(cells) < 2:
+        raise InputError(
+            f"{path} must have a row for each case below the column names; found "
+            f"{len(cells)} row(s) that are not empty. Add rows, or name another sheet (--sheet)."
+        )
+    heading = ["" if pd.isna(cell) else str(cell) for cell in cells.iloc[0]]
+    table = cells.iloc[1:].reset_index(drop=True)
+    used = [k for k, name in enumerate(heading) if name.strip() or table.iloc[:, k].notna().any()]
+    table = table.iloc[:, used].infer_objects()
+    table.columns = pd.Index(check_names(path, [heading[k] for k in used]))
+    return table
+
+
+def _or_damaged(path: Path, kind: str, read: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+    """Read, and turn whatever a library raises about a damaged file into a message."""
+    try:
+        return read()
+    except InputError:
+        raise
+    except MemoryError:
+        raise InputError(_too_large(path, "it does not fit the memory")) from None
+    except Exception as error:
+        first = (str(error) or type(error).__name__).splitlines()[0]
+        raise InputError(
+            f"{path} must be {kind}; reading it failed with: {first}. Save it again, or as CSV."
+        ) from None
+
+
+def _need(package: str, path: Path, kind: str) -> None:
+    """Say what to install where a package is missing that only some files need."""
+    from importlib.util import find_spec
+
+    if find_spec(package) is None:
+        raise InputError(
+            f"{path} is {kind}, which needs the package {package}; it is not installed. Install it "
+            f'with: pip install "slabfield[{EXTRAS[package]}]", or save the table as CSV.'
+        )

@@ -1,0 +1,49 @@
+"""``slabfield fit``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from slabfield.cli import options
+from slabfield.cli.failures import NOT_CONVERGED, plain_failures
+
+
+def fit(
+    file: options.File,
+    out: options.Out = Path("slabfield-out"),
+    columns: options.Columns = None,
+    drop: options.Drop = None,
+    binarize: options.Binarize = None,
+    sheet: options.Sheet = None,
+    forbid: options.Forbid = None,
+    require: options.Require = None,
+    likelihood: options.Engine = options.Likelihood.auto,
+    preset: options.Settled = options.Preset.default,
+    chains: options.Chains = 4,
+    draws: options.Draws = None,
+    time_budget: options.Budget = None,
+    warmup: options.Warmup = None,
+    seed: options.Seed = None,
+    jobs: options.Jobs = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Learn a network from the two-valued columns of FILE.
+
+    Writes the table of edges edges.csv, the picture network.png, the graph network.graphml and all
+    draws, posterior.nc. In edges.csv a name that a spreadsheet would take for a formula, one that
+    begins with = + - or @, has a single quote before it.
+    """
+    with plain_failures():
+        from slabfield.cli.request import read_request
+        from slabfield.cli.run import run
+
+        table, settings = read_request(
+            file, columns=columns, drop=drop, sheet=sheet, binarize=binarize, forbid=forbid,
+            require=require, likelihood=likelihood, preset=preset, chains=chains, draws=draws,
+            time_budget=time_budget, warmup=warmup, seed=seed, jobs=jobs,
+        )  # fmt: skip
+        converged = run(table, settings, out, quiet)
+    if not converged:
+        raise typer.Exit(NOT_CONVERGED)

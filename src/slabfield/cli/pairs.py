@@ -1,0 +1,126 @@
+"""Edges that a user forbids or requires: which two columns are meant.
+
+A pair is written ``A:B``. Names may hold colons themselves: every colon is tried, and the pair is
+the one whose two sides are columns.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+
+from slabfield.checks import InputError
+from slabfield.checks.errors import listed
+from slabfield.posterior.exports import original_name
+
+Pair = tuple[str, str]
+
+HEADING = ("node_1", "node_2")
+
+
+def read_pairs(texts: Sequence[str], names: Sequence[str], option: str) -> list[Pair]:
+    """Read pairs of columns, each ``A:B``, or ``@FILE`` for a CSV file of them.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        What the option was given, each time.
+    names : sequence of str
+        The columns there are.
+    option : str
+        What the option is called, for the messages.
+
+    Returns
+    -------
+    list of (str, str)
+        The pairs, as columns are named.
+
+    Examples
+    --------
+    >>> from slabfield.cli.pairs import read_pairs
+    >>> read_pairs(["sleep:work", "time:of:day:joy"], ["sleep", "work", "joy", "time:of:day"], "")
+    [('sleep', 'work'), ('time:of:day', 'joy')]
+    """
+    found: list[Pair] = []
+    for text in texts:
+        pairs = _splits(text, names)
+        if not pairs and text.startswith("@"):
+            found += _from_file(Path(text[1:]), names, option)
+        else:
+            found.append(_the_one(text, pairs, names, option))
+    for first, second in found:
+        if first == second:
+            raise InputError(
+                f"{option} must name two different columns; found {first!r} twice. A node has no "
+                "edge to itself: name the other column."
+            )
+    return found
+
+
+def _splits(text: str, names: Sequence[str]) -> list[Pair]:
+    """All ways to part a text at a colon so that both sides are columns."""
+    known = set(names)
+    at = [k for k, letter in enumerate(text) if letter == ":"]
+    parts = [(text[:k].strip(), text[k + 1 :].strip()) for k in at]
+    return [pair for pair in dict.fromkeys(parts) if known.issuperset(pair)]
+
+
+def _the_one(text: str, pairs: Sequence[Pair], names: Sequence[str], option: str) -> Pair:
+    if len(pairs) == 1:
+        return pairs[0]
+    if pairs:
+        ways = listed([f"{first!r} and {second!r}" for first, second in pairs])
+        raise InputError(
+            f"{option} must name two columns; {text!r} can be read as {ways}. Write the pair in a "
+            f"CSV file, and pass {option} @FILE."
+        )
+    first, colon, second = text.partition(":")
+    if not colon:
+        raise InputError(
+            f"{option} must be two columns with a colon between, or @FILE; got {text!r}. Pass for "
+            f"example {option} {names[0]}:{names[-1]}."
+        )
+    unknown = next((name for name in (first, second) if name.strip() not in names), text)
+    close = get_close_matches(unknown.strip(), names, n=1)
+    advice = f"Did you mean {close[0]!r}?" if close else "Name columns that are used."
+    raise InputError(
+        f"{option} must name two columns; {text!r} does not: {unknown.strip()!r} not found among "
+        f"{listed([repr(name) for name in names], shown=8)}. {advice}"
+    )
+
+
+def _from_file(path: Path, names: Sequence[str], option: str) -> list[Pair]:
+    """Read the first two fields of each line; a first line of node_1 and node_2 is a heading."""
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            lines = [fields for fields in csv.reader(file, skipinitialspace=True) if fields]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(
+            f"{option} @FILE must name a CSV file of pairs, in UTF-8; {str(path)!r} cannot be read "
+            f"({getattr(error, 'strerror', None) or error}). Check its name and what it holds."
+        ) from None
+    has_heading = bool(lines) and tuple(field.strip() for field in lines[0][:2]) == HEADING
+    width = len(lines[0]) if has_heading else 2
+    found = []
+    for number, fields in enumerate(lines[has_heading:], start=1 + has_heading):
+        pair = tuple(_known_as(field.strip(), names) for field in fields[:2])
+        if len(fields) != width or not set(names).issuperset(pair):
+            raise InputError(
+                f"Every line of {path} must hold two columns, with a comma between; line {number} "
+                f"holds {listed([repr(field) for field in fields])}. The columns are "
+                f"{listed([repr(name) for name in names], shown=8)}. Correct that line."
+            )
+        found.append((pair[0], pair[1]))
+    if not found:
+        raise InputError(
+            f"{option} @FILE must name a file of pairs; found none in {path}. Write two columns a "
+            "line, with a comma between."
+        )
+    return found
+
+
+def _known_as(name: str, names: Sequence[str]) -> str:
+    """Return a name, without the single quote that slabfield's own tables put before formulas."""
+    return name if name in names else original_name(name)

@@ -1,0 +1,55 @@
+"""What is shown while chains run: a live table on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import inf
+
+from slabfield.progress.lines import say, show_lines
+from slabfield.progress.watch import Watch
+
+__all__ = ["Watch", "chain_progress"]
+
+
+@contextmanager
+def chain_progress(
+    n_chains: int, n_warmup: int, n_draws: int, auto: bool = False, deadline: float = inf
+) -> Iterator[Watch]:
+    """Show on standard error how far chains are, while the context lasts.
+
+    Parameters
+    ----------
+    n_chains, n_warmup, n_draws : int
+        Chains, and draws thrown away and kept of each; with ``auto`` those of the first round.
+    auto : bool
+        Whether chains go on until they have converged.
+    deadline : float
+        When the time budget ends, on the clock of :func:`time.monotonic`.
+
+    Yields
+    ------
+    Watch
+        What :func:`slabfield.sampler.parallel.run_chains` takes as ``reporter``.
+
+    Examples
+    --------
+    >>> from slabfield.progress import chain_progress
+    >>> with chain_progress(n_chains=2, n_warmup=5, n_draws=10) as watch:
+    ...     watch(0)(5)
+    ...     watch.look().chains[0].warmup
+    5
+    """
+    watch = Watch(n_chains, n_warmup, n_draws, auto, deadline)
+    if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
+        from slabfield.progress.live import show_live
+
+        shown = show_live(watch)
+    else:
+        shown = show_lines(watch)
+    with shown:
+        yield watch
+    if watch.runs:
+        say(watch.ending())

@@ -1,0 +1,83 @@
+"""Progress as a table that keeps itself up to date, on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import isnan
+
+from rich import box
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from slabfield.progress.lines import duration, mixing
+from slabfield.progress.watch import ChainView, View, Watch
+
+REFRESH = 4
+BAR = 24
+
+
+@contextmanager
+def show_live(watch: Watch) -> Iterator[None]:
+    """Keep a table of the chains on the screen; it goes when they are done."""
+    console = Console(stderr=True)
+    with Live(
+        get_renderable=lambda: picture(watch.look()),
+        console=console,
+        refresh_per_second=REFRESH,
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    ):
+        yield
+
+
+def picture(view: View) -> Group:
+    """Lay out how far the chains are.
+
+    Examples
+    --------
+    >>> from slabfield.progress.live import picture
+    >>> from slabfield.progress.watch import ChainView, View
+    >>> chain = ChainView(warmup=200, draws=250, rate=100.0, n_edges=14)
+    >>> view = View([chain] * 4, 200, 500, False, 9.0, 0.64, 400.0, 2.5, 1.0123, 310.2)
+    >>> len(picture(view).renderables)
+    2
+    """
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("Chain", justify="right")
+    table.add_column("")
+    for heading in ("Warm-up", "Draws", "Per second", "Edges"):
+        table.add_column(heading, justify="right")
+    for k, chain in enumerate(view.chains):
+        table.add_row(
+            str(k + 1),
+            ProgressBar(
+                total=view.n_warmup + view.n_draws,
+                completed=chain.warmup + min(chain.draws, view.n_draws),
+                width=BAR,
+            ),
+            f"{chain.warmup:,}/{view.n_warmup:,}",
+            f"{chain.draws:,}/{view.n_draws:,}",
+            _speed(chain),
+            str(chain.n_edges) if chain.n_edges >= 0 else "",
+        )
+    return Group(table, Text(_below(view)))
+
+
+def _speed(chain: ChainView) -> str:
+    return f"{chain.rate:,.0f}" if chain.rate >= 0.5 else ""
+
+
+def _below(view: View) -> str:
+    if not view.started:
+        return f"Starting, {duration(view.elapsed)} so far. The first run compiles, for a minute."
+    left = "" if isnan(view.seconds_left) else f", {duration(view.seconds_left)}"
+    if left:
+        left += " to the next look at convergence" if view.auto else " left"
+    known = mixing(view).removeprefix(", ")
+    mixed = f"{known[0].upper()}{known[1:]}. " if known else ""
+    return f"{mixed}{duration(view.elapsed)} so far{left}."

@@ -1,0 +1,250 @@
+"""What is shown while chains run, and on which stream; exit codes of real processes."""
+
+import os
+import re
+import select
+import subprocess
+import sys
+import time
+from math import inf, isnan
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import slabfield
+from slabfield import datasets
+from slabfield.progress import Watch, chain_progress
+from slabfield.progress import watch as watching
+from slabfield.progress.lines import line, show_lines
+from slabfield.progress.live import picture
+
+COMMAND = (sys.executable, "-c", "from slabfield.cli import main; main()")
+SHORT = ("--draws", "60", "--warmup", "20", "--seed", "4", "--jobs", "1")
+
+
+class FakeRun:
+    """A chain with a series of its own and nothing else."""
+
+    def __init__(self, series: np.ndarray, n_edges: int) -> None:
+        self.keeper = SimpleNamespace(n_draws=len(series), series=lambda: series)
+        self.chain = SimpleNamespace(state=SimpleNamespace(n_members=np.array([n_edges])))
+
+
+def fake_runs(shift: float = 0.0, n_draws: int = 200) -> list[FakeRun]:
+    rng = np.random.default_rng(0)
+    runs = [FakeRun(rng.normal(size=(n_draws, 4)), 7 + k) for k in range(4)]
+    runs[0].keeper.series()[:, 1] += shift
+    return runs
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    now = SimpleNamespace(seconds=100.0)
+    monkeypatch.setattr(watching.time, "monotonic", lambda: now.seconds)
+    return now
+
+
+def test_before_anything_is_known() -> None:
+    view = Watch(4, 20, 50, auto=False).look()
+    assert not view.started
+    assert view.share == 0
+    assert isnan(view.seconds_left)
+    assert isnan(view.rhat)
+    assert line(view).startswith("starting")
+
+
+def test_rate_and_time_left(clock: SimpleNamespace) -> None:
+    watch = Watch(2, 10, 40, auto=False)
+    reports = [watch(0), watch(1)]
+    for _ in range(6):
+        clock.seconds += 1
+        for report in reports:
+            report(5)
+    view = watch.look()
+    # 5 draws a second each; without the chains themselves what is beyond warm-up is not looked at
+    assert [chain.rate for chain in view.chains] == [pytest.approx(5.0)] * 2
+    assert view.share == pytest.approx(20 / 100)
+    assert view.seconds_left == pytest.approx(80 / 10)
+    assert line(view) == "warm-up 10 of 10 a chain, 8 s left"
+
+
+def test_the_time_budget_bounds_the_time_left(clock: SimpleNamespace) -> None:
+    watch = Watch(1, 10, 10_000, auto=True, deadline=104.5)
+    for _ in range(2):
+        clock.seconds += 1
+        watch(0)(5)
+    assert watch.look().seconds_left == pytest.approx(2.5)
+    clock.seconds += 10
+    assert watch.look().seconds_left == 0
+
+
+def test_a_chain_that_waits_has_no_rate(clock: SimpleNamespace) -> None:
+    watch = Watch(2, 0, 100, auto=False, deadline=inf)
+    for _ in range(3):
+        clock.seconds += 1
+        watch(0)(10)
+    clock.seconds += 60
+    assert watch.look().chains[0].rate < 0.5
+    assert watch.look().chains[1].rate == 0
+
+
+def test_mixing_is_that_of_the_draws_so_far() -> None:
+    shown = []
+    for shift in (0.0, 5.0):
+        watch = Watch(4, 10, 400, auto=True)
+        watch.watch(fake_runs(shift), 400)  # type: ignore[arg-type]
+        shown.append(watch.look())
+    good, bad = shown
+    assert good.rhat < 1.05 < 1.3 < bad.rhat
+    assert good.ess > 300
+    assert bad.ess < 20
+    assert good.n_edges == 8.5
+    text = line(good)
+    assert text.startswith("draws 800 of 1,600")
+    assert f"R-hat {good.rhat:.3f}" in text
+    assert watch.ending().startswith("4 chains of 200 draws in")
+
+
+def test_too_few_draws_have_no_rhat() -> None:
+    watch = Watch(4, 10, 400, auto=True)
+    watch.watch(fake_runs(n_draws=5), 400)  # type: ignore[arg-type]
+    assert isnan(watch.look().rhat)
+
+
+def test_the_picture_has_a_row_for_each_chain() -> None:
+    from rich.console import Console
+
+    watch = Watch(4, 10, 400, auto=True)
+    watch.watch(fake_runs(), 400)  # type: ignore[arg-type]
+    console = Console(width=100, record=True, file=open(os.devnull, "w"))  # noqa: SIM115
+    console.print(picture(watch.look()))
+    console.file.close()
+    text = console.export_text()
+    assert text.count("200/400") == 4
+    assert "R-hat" in text
+    assert "effective draws" in text
+
+
+def test_lines_come_at_each_tenth(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("slabfield.progress.lines.LOOK_EVERY", 0.001)
+    watch = Watch(1, 100, 0, auto=False)
+    with show_lines(watch):
+        for _ in range(20):
+            watch(0)(5)
+            time.sleep(0.02)
+    lines = capsys.readouterr().err.splitlines()
+    assert 5 <= len(lines) <= 10
+    assert all(text.startswith("warm-up") for text in lines)
+
+
+def test_a_failure_passes_and_ends_the_display() -> None:
+    with pytest.raises(KeyboardInterrupt), chain_progress(2, 10, 10):
+        raise KeyboardInterrupt
+
+
+def test_draws_do_not_depend_on_being_watched(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = datasets.make_block(60, random_state=0, n_groups=1).rows
+    found = []
+    for shown in (False, True):
+        model = slabfield.SpikeSlabMRF(n_draws=50, n_warmup=10, random_state=3, progress=shown)
+        found.append(model.fit(rows).posterior_.draws.bias)
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert ("4 chains of 50 draws in" in captured.err) == shown
+    np.testing.assert_array_equal(*found)
+
+
+# --- real processes -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def answers(tmp_path: Path) -> Path:
+    rows = datasets.make_block(80, random_state=0, n_groups=1).rows
+    path = tmp_path / "answers.csv"
+    pd.DataFrame(rows, columns=list("abcd")).to_csv(path, index=False)
+    return path
+
+
+def environment() -> dict[str, str]:
+    paths = [str(Path(slabfield.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    told = {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "COLUMNS": "100"}
+    return os.environ | told | {"TERM": "xterm-256color"}
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *map(str, arguments)],
+        capture_output=True, text=True, check=False, timeout=300, env=environment(),
+    )  # fmt: skip
+
+
+def test_results_and_progress_go_to_their_own_streams(answers: Path, tmp_path: Path) -> None:
+    result = run("fit", answers, "--out", tmp_path / "out", *SHORT)
+    assert result.returncode == 1, result.stderr  # 60 draws are too few
+    assert "Of 6 possible edges" in result.stdout
+    assert "have not converged" in result.stdout
+    assert "--draws 240" in result.stdout
+    assert "chains of 60 draws" not in result.stdout
+    assert "4 chains of 60 draws in" in result.stderr
+    assert "\x1b" not in result.stdout + result.stderr
+    assert "Run longer (--draws, --warmup)" in result.stderr
+    assert "n_draws" not in result.stderr
+    assert (tmp_path / "out" / "posterior.nc").exists()
+
+
+def test_quiet_prints_warnings_only(answers: Path, tmp_path: Path) -> None:
+    result = run("fit", answers, "--out", tmp_path / "out", "--quiet", *SHORT)
+    assert result.returncode == 1
+    assert result.stdout == ""
+    assert all(text.startswith("Warning: ") for text in result.stderr.splitlines())
+
+
+def test_a_run_that_converges_ends_with_0(answers: Path, tmp_path: Path) -> None:
+    result = run("fit", answers, "--out", tmp_path / "out", "--seed", 1)
+    assert result.returncode == 0, result.stderr
+    assert "The chains have converged" in result.stdout
+    assert "Warning" not in result.stderr
+
+
+def test_the_live_table_on_a_terminal(answers: Path, tmp_path: Path) -> None:
+    """Run on a pseudo-terminal for standard error, with standard output piped."""
+    pty = pytest.importorskip("pty")
+    outer, inner = pty.openpty()
+    command = [*COMMAND, "fit", str(answers), "--out", str(tmp_path / "out"), *SHORT]
+    command[command.index("60")] = "4000"
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=inner, stdin=inner, env=environment()
+    ) as process:
+        os.close(inner)
+        screen = b""
+        end = time.monotonic() + 300
+        while time.monotonic() < end:
+            ready, _, _ = select.select([outer], [], [], 1.0)
+            if not ready:
+                continue
+            try:
+                chunk = os.read(outer, 65536)
+            except OSError:  # the other side is closed
+                break
+            if not chunk:
+                break
+            screen += chunk
+        assert process.stdout is not None
+        results = process.stdout.read().decode()
+        assert process.wait(timeout=60) in (0, 1)
+    os.close(outer)
+    shown = screen.decode()
+    assert "\x1b[" in shown
+    plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown)
+    assert "Per second" in plain
+    assert re.search(r"\d+/20 +[\d,]+/4,000", plain)
+    assert "R-hat" in plain
+    assert "4 chains of 4,000 draws in" in plain
+    assert shown.rstrip().count("\x1b[?25h") >= 1  # the cursor is back
+    assert "\x1b" not in results
+    assert "Of 6 possible edges" in results

@@ -1,0 +1,125 @@
+"""Fields and rows written by the command line; speed beside the record; shell completion."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner, Result
+
+from slabfield import datasets, yardsticks
+from slabfield.cli.app import app
+from slabfield.yardsticks import measure
+
+
+def call(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+MADE = {
+    "block": (("--groups", 2), lambda: datasets.make_block(30, 5, n_groups=2)),
+    "lattice": (("--shape", "3x4"), lambda: datasets.make_lattice(30, (3, 4), 5)),
+    "random": (
+        ("--nodes", 9, "--mean-degree", 2),
+        lambda: datasets.make_random(30, 9, 2.0, 5),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_rows_and_truth_are_those_of_python(tmp_path: Path, kind: str) -> None:
+    options, make = MADE[kind]
+    result = call("simulate", kind, "--rows", 30, "--seed", 5, "--out", tmp_path / "out", *options)
+    assert result.exit_code == 0, result.output
+    data = make()
+    rows = pd.read_csv(tmp_path / "out" / "rows.csv")
+    np.testing.assert_array_equal(rows.to_numpy(), data.rows)
+    truth = pd.read_csv(tmp_path / "out" / "truth.csv")
+    assert len(truth) == data.field.n_edges
+    coupling = pd.DataFrame(0.0, index=rows.columns, columns=rows.columns)
+    for first, second, value in truth.itertuples(index=False):
+        coupling.loc[first, second] = coupling.loc[second, first] = value
+    np.testing.assert_allclose(coupling, data.field.coupling)
+    biases = pd.read_csv(tmp_path / "out" / "biases.csv")
+    assert list(biases["node"]) == list(rows.columns)
+    np.testing.assert_allclose(biases["bias"], data.field.bias)
+    assert f"{data.field.n_edges} edges (drawn by {data.method})" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (("lattice", "--shape", "3"), "--shape must be a height and a width"),
+        (("lattice", "--shape", "0x3"), "shape[0] must be a whole number"),
+        (("random", "--nodes", 4, "--mean-degree", 9), "mean_degree must be from 0"),
+        (("random", "--nodes", 300), "On the command line: --method gibbs."),
+        (("ring",), "ring"),
+        (("block", "--rows", 0), "--rows"),
+    ],
+)
+def test_bad_requests(tmp_path: Path, options: tuple[object, ...], expected: str) -> None:
+    result = call("simulate", *options, "--out", tmp_path / "out", "--seed", 1)
+    assert result.exit_code == 2
+    assert expected in result.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_bench_shows_what_was_measured_beside_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    ratios = [
+        ratio._replace(measure=lambda k=k: 1000.0 + k) for k, ratio in enumerate(measure.RATIOS)
+    ]
+    ratios[0] = ratios[0]._replace(measure=lambda: None)
+    monkeypatch.setattr(measure, "RATIOS", ratios)
+    result = call("bench")
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    recorded = yardsticks.read_recorded()
+    for k, ratio in enumerate(ratios):
+        (line,) = (line for line in lines if ratio.what[:20] in line)
+        shown = "gcc not found" if k == 0 else f"{1000.0 + k:.3g}"
+        assert shown in line
+        assert f"{recorded['ratios'][ratio.name]:.3g}" in line
+    assert "measured: pairs_beside_product" in result.stderr
+    assert recorded["setting"] in result.stdout.replace("\n", " ")
+    assert call("bench", "--quiet").stderr == ""
+
+
+def test_the_record_was_written_by_a_run() -> None:
+    facts = json.loads(measure.RECORDED.read_text(encoding="utf-8"))
+    assert facts["made_by"] == "benchmarks/record.py"
+    assert set(facts["ratios"]) == {ratio.name for ratio in measure.RATIOS}
+    assert all(value > 0 for value in facts["ratios"].values())
+
+
+def test_what_is_measured_is_measurable() -> None:
+    assert 0 < measure.pairs_beside_product(times=3) < 1e3
+    beside_c = measure.gibbs_beside_c(n_sweeps=2)
+    assert beside_c is None or 0 < beside_c < 1e3
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts(shell: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # as the shell asks for it: typer looks for the shell among the parents of the process otherwise
+    result = CliRunner().invoke(
+        app, [], prog_name="slabfield", env={"_SLABFIELD_COMPLETE": f"source_{shell}"}
+    )
+    assert result.exit_code == 0
+    assert "_SLABFIELD_COMPLETE" in result.stdout
+    assert "slabfield" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [("slabfield si", {"simulate"}), ("slabfield fit --forb", {"--forbid"}),
+     ("slabfield simulate la", {"lattice"}),
+     ("slabfield fit --likelihood p", {"particles", "pseudo"})],
+)  # fmt: skip
+def test_completion_completes(line: str, expected: set[str]) -> None:
+    told = {
+        "_SLABFIELD_COMPLETE": "complete_bash",
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(len(line.split()) - 1),
+    }
+    result = CliRunner().invoke(app, [], prog_name="slabfield", env=told)
+    assert set(result.stdout.split()) == expected
