@@ -339,7 +339,6 @@ def test_bad_files(
         (("--chains", "0"), "chains"),
         (("--sheet", "one"), "--sheet names a sheet of an Excel file"),
         (("--forbid", "sleep:wrok"), "Did you mean 'work'?"),
-        (("--forbid", "sleep:work", "--require", "work:sleep"), "both forbidden and required"),
         (("--likelihood", "fast"), "fast"),
     ],
 )
