@@ -255,7 +255,8 @@ def test_missing_values_are_counted_by_column(missing: object) -> None:
     frame = pd.DataFrame({"a": [1, missing, missing], "b": [0, 1, 1], "c": [missing, "u", "v"]})
     text = message(code_binary, frame.astype(object))
     assert "found 3, in columns 'a' (2) and 'c' (1)" in text
-    assert "dropna" in text
+    assert "na='drop'" in text
+    assert "na='impute'" in text
 
 
 def test_missing_in_plain_arrays_and_masked_arrays() -> None:
@@ -517,3 +518,41 @@ def test_full_size() -> None:
     text = message(check_full_size, 5050, 2000)
     for part in ("at most 2000", "found 5050", "preconditioner='diagonal'"):
         assert part in text
+
+
+HOLES = pd.DataFrame(
+    {"a": ["yes", None, "no", "no"], "b": [1.0, 0.0, np.nan, 1.0], "c": [0, 0, 1, 0]}
+)
+
+
+def test_rows_with_missing_entries_are_dropped_and_counted() -> None:
+    table = code_binary(
+        HOLES[["a", "b"]].assign(c=[1, 0, 1, 0], b=[1.0, 0.0, np.nan, 0.0]), na="drop"
+    )
+    np.testing.assert_array_equal(table.rows, [[1, 1, 1], [0, 0, 0]])
+    assert not table.missing.any()
+    assert table.notes[0] == "2 of 4 rows were dropped for missing entries."
+
+
+def test_missing_entries_are_kept_as_unknowns() -> None:
+    table = code_binary(HOLES, na="impute")
+    np.testing.assert_array_equal(table.rows, [[1, 1, 0], [0, 0, 0], [0, 0, 1], [0, 1, 0]])
+    np.testing.assert_array_equal(np.argwhere(table.missing), [[1, 0], [2, 1]])
+    assert table.labels[0] == ("no", "yes")
+    assert table.notes[0].startswith("2 missing entries (16.7% of all) are drawn along")
+
+
+def test_tables_of_little_but_holes_are_refused() -> None:
+    holes = pd.DataFrame({"a": [1, None, None], "b": [None, None, None], "c": [0, 1, 1]})
+    with pytest.raises(InputError, match="only missing entries in 'b'"):
+        code_binary(holes, na="impute")
+    with pytest.raises(InputError, match="all but 0 of 3 rows"):
+        code_binary(holes, na="drop")
+    with pytest.raises(InputError, match="na must be"):
+        code_binary(holes, na="guess")
+
+
+def test_a_column_that_is_constant_where_it_is_known_is_told() -> None:
+    holes = pd.DataFrame({"a": [1.0, np.nan, 1.0], "c": [0, 1, 1]})
+    with pytest.warns(InputWarning, match="'a' has the same value in every row"):
+        code_binary(holes, na="impute")

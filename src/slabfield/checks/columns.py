@@ -59,6 +59,26 @@ class Coding(NamedTuple):
     is_plain: bool
 
 
+def missing_in(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Mark the entries of a column that are missing: NaN, None and their like.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield.checks.columns import missing_in
+    >>> missing_in(np.array(["yes", None, "no"], dtype=object))
+    array([False,  True, False])
+    """
+    if values.dtype.kind in "biu":
+        return np.zeros(values.size, dtype=np.bool_)
+    if values.dtype.kind == "f":
+        return np.asarray(np.isnan(values), dtype=np.bool_)
+    import pandas as pd
+
+    missing: NDArray[np.bool_] = np.asarray(pd.isna(values), dtype=np.bool_)
+    return missing
+
+
 def read_column(name: str, values: NDArray[Any]) -> Column:
     """Find out what a column holds.
 
@@ -206,9 +226,7 @@ def _distinct(values: NDArray[Any]) -> list[Any]:
 
 
 def _read_objects(name: str, values: NDArray[Any]) -> Column:
-    import pandas as pd
-
-    missing = np.asarray(pd.isna(values), dtype=bool)
+    missing = missing_in(values)
     present = values[~missing]
     n_missing = int(np.count_nonzero(missing))
     kinds = set(map(type, present))

@@ -45,7 +45,8 @@ def _missing(bad: Sequence[Column]) -> str:
     return (
         f"X must have no missing values (NaN or None); found {total}, in "
         f"{_number(bad, 'column', 'columns')} {where}.\n"
-        "Drop the rows that have them, for example with df.dropna(), or drop the columns."
+        "Pass na='drop' to drop the rows that have them, or na='impute' to have them drawn along "
+        "with the field; or drop the columns."
     )
 
 

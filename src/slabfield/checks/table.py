@@ -18,14 +18,16 @@ from slabfield.checks.columns import (
     find_fault,
     halving_cut,
     looks_like_identifier,
+    missing_in,
     read_column,
 )
 from slabfield.checks.errors import InputError, InputWarning, listed, shown_value
 from slabfield.checks.faults import describe_faults
-from slabfield.checks.opening import open_table
-from slabfield.checks.parameters import is_number
+from slabfield.checks.opening import OpenedTable, open_table
+from slabfield.checks.parameters import check_choice, is_number
 
 MEDIAN = "median"
+NA = ("error", "drop", "impute")
 Binarize: TypeAlias = float | str | Mapping[str, float | str] | None
 
 
@@ -47,6 +49,8 @@ class CodedTable(NamedTuple):
         Whether the table came with names, that is, as a data frame with text for column names.
     thresholds : list of float or None
         For each column, the number it was cut at; None where its labels say what is 0 and 1.
+    missing : array of bool, shape (N, D)
+        Which entries are missing; they are 0 in ``rows``.
 
     Examples
     --------
@@ -61,9 +65,10 @@ class CodedTable(NamedTuple):
     notes: list[str]
     has_names: bool
     thresholds: list[float | None]
+    missing: NDArray[np.bool_]
 
 
-def code_binary(X: object, binarize: Binarize = None) -> CodedTable:
+def code_binary(X: object, binarize: Binarize = None, na: str = "error") -> CodedTable:
     """Check a table of two-valued columns and code it as 0 and 1.
 
     Of two numbers the larger is 1; of two words that have a natural order (yes and no, true and
@@ -79,6 +84,9 @@ def code_binary(X: object, binarize: Binarize = None) -> CodedTable:
         every numeric column, those of 0 and 1 included (columns of True and False, and of words,
         are left alone); a mapping only to the columns it names. "median" cuts each numeric
         column that holds anything but 0 and 1 where the two halves are most nearly equal.
+    na : {"error", "drop", "impute"}
+        What to do about missing entries: refuse the table, drop the rows that have any, or leave
+        them to be drawn along with the field.
 
     Returns
     -------
@@ -100,10 +108,18 @@ def code_binary(X: object, binarize: Binarize = None) -> CodedTable:
     >>> table.notes
     ["Column 'sleep': 1 = 'yes', 0 = 'no'."]
     """
+    check_choice("na", na, NA)
     opened = open_table(X)
+    missing = np.stack([missing_in(values) for values in opened.columns], axis=1)
+    dropped: list[str] = []
+    if na == "drop" and missing.any():
+        opened, missing, dropped = _without_rows(opened, missing)
     columns = [
         read_column(name, values) for name, values in zip(opened.names, opened.columns, strict=True)
     ]
+    if na == "impute":
+        _refuse_empty(columns)
+        columns = [column._replace(n_missing=0) for column in columns]
     thresholds = _thresholds(columns, binarize)
     n_rows = opened.columns[0].size
     faults: dict[Fault, list[Column]] = {}
@@ -116,16 +132,54 @@ def code_binary(X: object, binarize: Binarize = None) -> CodedTable:
     _warn_of_spelling(columns)
     _warn_of_identifiers(columns, thresholds, n_rows)
     codings = [code_column(*pair) for pair in zip(columns, thresholds, strict=True)]
-    rows = np.ascontiguousarray(np.stack([coding.bits for coding in codings], axis=1))
-    _warn_of_constants(rows, opened.names)
+    rows = np.zeros(missing.shape, dtype=np.uint8)
+    for k, coding in enumerate(codings):
+        rows[~missing[:, k], k] = coding.bits
+    _warn_of_constants(rows, missing, opened.names)
     return CodedTable(
         rows,
         opened.names,
         [coding.labels for coding in codings],
-        _notes(opened.names, codings),
+        [*dropped, *_told_of_unknowns(missing), *_notes(opened.names, codings)],
         opened.has_names,
         thresholds,
+        missing,
     )
+
+
+def _without_rows(
+    opened: OpenedTable, missing: NDArray[np.bool_]
+) -> tuple[OpenedTable, NDArray[np.bool_], list[str]]:
+    """Leave out the rows that have missing entries; say how many they are."""
+    whole = ~missing.any(axis=1)
+    n_rows, n_left = whole.size, int(np.count_nonzero(whole))
+    if n_left < 2:
+        raise InputError(
+            f"na='drop' must leave two rows or more; found missing entries in all but {n_left} of "
+            f"{n_rows} rows. Pass na='impute', or drop the columns that miss most."
+        )
+    kept = opened._replace(columns=[values[whole] for values in opened.columns])
+    return kept, missing[whole], [f"{n_rows - n_left} of {n_rows} rows were dropped for missing "
+                                  "entries."]  # fmt: skip
+
+
+def _refuse_empty(columns: list[Column]) -> None:
+    empty = [repr(column.name) for column in columns if column.values.size == 0]
+    if empty:
+        raise InputError(
+            f"Every column must hold something; found only missing entries in {listed(empty)}. "
+            "Drop them."
+        )
+
+
+def _told_of_unknowns(missing: NDArray[np.bool_]) -> list[str]:
+    total = int(np.count_nonzero(missing))
+    if total == 0:
+        return []
+    return [
+        f"{total} missing entries ({total / missing.size:.1%} of all) are drawn along with the "
+        "field; this is right if being missing does not depend on what is missing."
+    ]
 
 
 def _thresholds(columns: list[Column], binarize: Binarize) -> list[float | None]:
@@ -185,9 +239,11 @@ def _notes(names: list[str], codings: list[Coding]) -> list[str]:
     ]
 
 
-def _warn_of_constants(rows: NDArray[np.uint8], names: list[str]) -> None:
-    ones = rows.sum(axis=0, dtype=np.int64)
-    constant = [repr(names[k]) for k in np.flatnonzero((ones == 0) | (ones == rows.shape[0]))]
+def _warn_of_constants(
+    rows: NDArray[np.uint8], missing: NDArray[np.bool_], names: list[str]
+) -> None:
+    ones, known = rows.sum(axis=0, dtype=np.int64), np.count_nonzero(~missing, axis=0)
+    constant = [repr(names[k]) for k in np.flatnonzero((ones == 0) | (ones == known))]
     if constant:
         one = len(constant) == 1
         warn(
