@@ -107,6 +107,14 @@ def test_forbidden_and_required_edges_are_so_in_the_result(tmp_path: Path) -> No
     assert 0 < chance["a", "b"] < 1
 
 
+def test_an_edge_both_forbidden_and_required_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,b,c\n0,1,0\n1,0,1\n1,1,0\n")
+    told = ["fit", str(tmp_path / "t.csv"), "--out", str(tmp_path / "out")]
+    result = CliRunner().invoke(app, [*told, "--forbid", "a:b", "--require", "b:a"])
+    assert result.exit_code == 2
+    assert "must not name the same edge" in result.output
+
+
 @pytest.mark.parametrize("start", [*FORMULA_STARTS, "'", "''=", "'=", "x"])
 def test_names_written_harmlessly_are_read_back(start: str) -> None:
     name = f"{start}cmd"

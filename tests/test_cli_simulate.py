@@ -52,7 +52,7 @@ def test_rows_and_truth_are_those_of_python(tmp_path: Path, kind: str) -> None:
     [
         (("lattice", "--shape", "3"), "--shape must be a height and a width"),
         (("lattice", "--shape", "0x3"), "shape[0] must be a whole number"),
-        (("random", "--nodes", 4, "--mean-degree", 9), "mean_degree must be from 0"),
+        (("random", "--nodes", 4, "--mean-degree", 9), "--mean-degree must be from 0"),
         (("random", "--nodes", 300), "On the command line: --method gibbs."),
         (("ring",), "ring"),
         (("block", "--rows", 0), "--rows"),

@@ -46,7 +46,7 @@ def line(view: View) -> str:
     >>> from slabfield.progress.watch import ChainView, View
     >>> chain = ChainView(warmup=200, draws=250, rate=100.0, n_edges=14)
     >>> line(View([chain] * 4, 200, 500, False, 9.0, 0.64, 400.0, 2.5, 1.0123, 310.2))
-    'draws 1,000 of 2,000, 400 a second, 14 edges, R-hat 1.012, 310 effective draws, 3 s left'
+    'draws 1,000 of 2,000, 400 a second, 14 edges, R-hat 1.012, 310 effective draws, 2 s left'
     """
     if not view.started:
         return f"starting, {view.elapsed:.0f} s so far (the first run compiles)"

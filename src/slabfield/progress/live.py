@@ -30,7 +30,6 @@ def show_live(watch: Watch) -> Iterator[None]:
         refresh_per_second=REFRESH,
         transient=True,
         redirect_stdout=False,
-        redirect_stderr=False,
     ):
         yield
 
