@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test test-slow calibration lint types bench lattice accuracy realdata reproduce clean
+.PHONY: help demo test test-slow calibration lint types bench lattice accuracy realdata torture reproduce clean
 .DEFAULT_GOAL := help
 
 help:
@@ -21,6 +21,7 @@ help:
 	@echo "make lattice    the default sampler beside its rivals; writes docs/lattice.md (long)"
 	@echo "make accuracy   accuracy against exact inference; writes docs/accuracy.md (long)"
 	@echo "make realdata   slabfield and its rivals on real data; writes docs/real-data.md (long)"
+	@echo "make torture    runs killed 200 times and resumed; writes docs/recovery.md"
 	@echo "make reproduce  the paper's experiments, small; SCALE=paper for its sizes (days)"
 	@echo "make clean      remove caches and results; 'rm -r .venv' starts afresh"
 
@@ -60,6 +61,9 @@ accuracy: $(STAMP)
 
 realdata: $(STAMP)
 	$(BIN)/python benchmarks/real_data.py
+
+torture: $(STAMP)
+	$(BIN)/python benchmarks/torture.py
 
 SCALE ?= quick
 reproduce: $(STAMP)

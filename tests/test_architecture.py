@@ -33,6 +33,7 @@ ORDER = (
     "evaluate",
     "face",
     "progress",
+    "recovery",
     "estimator",
     "baselines",
     "yardsticks",

@@ -39,7 +39,8 @@ class FakeEstimator:
     def __init__(self, **settings: Any) -> None:
         self.settings = settings
 
-    def fit(self, table: pd.DataFrame) -> "FakeEstimator":
+    def fit(self, table: pd.DataFrame, checkpoint: Path) -> "FakeEstimator":
+        assert checkpoint.name == "checkpoint"
         self.calls.append(self.settings | {"columns": list(table.columns)})
         coded = code_binary(table, self.settings["binarize"])
         if self.failure is not None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+import os
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 from hashlib import sha256
 from importlib.metadata import version
@@ -11,18 +12,21 @@ from platform import python_version
 from time import monotonic
 from typing import Any
 
-import numpy as np
-
 import slabfield
 from slabfield import checks
-from slabfield.draws import Draws
 from slabfield.face import PosteriorModel, tell_of_compiling
 from slabfield.models.binary import BinaryPairwise
-from slabfield.posterior import Posterior
 from slabfield.posterior.convergence import unsettled
 from slabfield.priors import Prior
-from slabfield.progress import chain_progress
-from slabfield.sampler.parallel import Limits, Outcome, Unfit, refuse_unfit, run_chains
+from slabfield.recovery import Recovery, begin_run, posterior_of
+from slabfield.sampler.checkpoint import Checkpoint
+from slabfield.sampler.parallel import (
+    Limits,
+    Outcome,
+    Unfit,
+    refuse_unfit,
+    run_chains,
+)
 from slabfield.sampler.run import ChainResult
 from slabfield.sampler.settings import (
     EXACT_AUTO_NODES,
@@ -43,7 +47,7 @@ PRESETS = ("default", "paper")
 FIRST_DRAWS = 500
 
 
-class SpikeSlabMRF(PosteriorModel):
+class SpikeSlabMRF(Recovery, PosteriorModel):
     """Structure and strength of a binary Markov random field, with their uncertainty.
 
     Fits a pairwise field to a table of two-valued columns under a spike-and-slab prior (Chen &
@@ -212,7 +216,9 @@ add_probability, delete_probability, pseudo_weight : optional
         self.within = within
         self.between = between
 
-    def fit(self, X: Any, y: Any = None) -> SpikeSlabMRF:
+    def fit(
+        self, X: Any, y: Any = None, checkpoint: str | os.PathLike[str] | None = None
+    ) -> SpikeSlabMRF:
         """Draw from the posterior given the rows of X; y is ignored.
 
         Parameters
@@ -220,60 +226,77 @@ add_probability, delete_probability, pseudo_weight : optional
         X : array or DataFrame of shape (N, D)
             Two-valued columns.
         y : ignored
+        checkpoint : path, optional
+            A folder that the chains write their states to, about every ten seconds. Where it
+            holds the states of this run already (the same data, settings and seed), the chains go
+            on from there, and the draws are those of a run that was never interrupted. Ctrl-C then
+            stops the chains, and returns what there is.
 
         Returns
         -------
         SpikeSlabMRF
             Itself, fitted.
         """
-        started = monotonic()
         self._check_parameters()
         table = checks.code_binary(X, self.binarize)
+        return self._fit_table(table, None if checkpoint is None else Checkpoint(checkpoint))
+
+    def _fit_table(self, table: checks.CodedTable, checkpoint: Checkpoint | None) -> SpikeSlabMRF:
+        started = monotonic()
         settings = self._settings(*table.rows.shape)
         problem = self._problem(table)
-        seed = checks.seed_of(self.random_state)
-        deadline = inf if self.time_budget is None else started + self.time_budget
-        fell_back = ""
-        try:
-            outcome = self._run(problem, settings, seed, deadline)
-        except Unfit as reason:
-            fell_back, settings = str(reason), self._with_own(pseudo())
-            outcome = self._run(problem, settings, seed, deadline)
-        told = {
+        told: dict[str, Any] = {
             "preset": self.preset, "likelihood": self.likelihood, **asdict(settings),
-            "n_chains": self.n_chains, "seed": seed, "n_rows": len(table.rows),
+            "n_chains": self.n_chains, "n_rows": len(table.rows),
             "bias_scale": float(self.bias_scale), **problem.prior.facts(),
             "data_fingerprint": sha256(table.rows).hexdigest(), "versions": _versions(),
-            "n_draws": len(outcome.results[0].record.bias), "stopped_by": outcome.stopped_by,
-            "fell_back": fell_back,
+            "fell_back": "",
         }  # fmt: skip
-        self.posterior_ = _posterior(outcome.results, list(table.names), told)
-        self.inclusion_probability_ = self.posterior_.inclusion_probability
-        chosen = self.inclusion_probability_ >= self.edge_threshold
-        self.coupling_ = np.where(chosen, np.nan_to_num(self.posterior_.coupling_mean), 0.0)
-        self.bias_ = self.posterior_.bias_mean
-        checks.keep_names(self, table)
+        with checkpoint.at_work() if checkpoint else nullcontext():
+            if checkpoint is None:
+                seed, goal = checks.seed_of(self.random_state), None
+            else:
+                seed, goal = begin_run(checkpoint, self, table, told)
+                started = checkpoint.begun
+            deadline = inf if self.time_budget is None else started + self.time_budget
+            try:
+                outcome = self._run(problem, settings, seed, deadline, goal, checkpoint)
+            except Unfit as reason:
+                settings = self._with_own(pseudo())
+                told |= {**asdict(settings), "fell_back": str(reason)}
+                outcome = self._run(problem, settings, seed, deadline, goal, checkpoint)
+            checks.keep_names(self, table)
+            self._keep(outcome, list(table.names), told | {"seed": seed}, checkpoint)
         return self
 
-    def _run(self, problem: Problem, settings: Settings, seed: int, deadline: float) -> Outcome:
+    def _run(
+        self,
+        problem: Problem,
+        settings: Settings,
+        seed: int,
+        deadline: float,
+        goal: int | None,
+        checkpoint: Checkpoint | None,
+    ) -> Outcome:
         """Run all chains, as long as they are to run."""
         names = [str(i) for i in range(problem.model.n_nodes)]
 
         def enough(results: list[ChainResult]) -> bool:
-            return not unsettled(_posterior(results, names, {}))
+            return not unsettled(posterior_of(results, names, {}))
 
-        auto = self.n_draws == "auto"
+        auto = self.n_draws == "auto" and goal is None
         limits = Limits(self.max_draws, enough if auto else None, deadline)
         examine = refuse_unfit if self.likelihood == "auto" and self.preset == "default" else None
-        shown: AbstractContextManager[Any] = (
-            chain_progress(self.n_chains, settings.n_warmup, settings.n_draws, auto, deadline)
-            if self.progress
-            else nullcontext()
-        )
-        with shown as reporter, tell_of_compiling(aloud=self.progress):
+        if goal is not None:
+            settings = replace(settings, n_draws=goal)
+        with (
+            self._shown(settings, settings.n_draws, auto, deadline) as reporter,
+            tell_of_compiling(aloud=self.progress),
+        ):
             return run_chains(
-                problem, settings, self.n_chains, seed, self.n_jobs, reporter, limits, examine
-            )
+                problem, settings, self.n_chains, seed, self.n_jobs, reporter, limits, examine,
+                checkpoint,
+            )  # fmt: skip
 
     def _check_parameters(self) -> None:
         checks.check_choice("likelihood", self.likelihood, LIKELIHOODS)
@@ -356,9 +379,3 @@ def _versions() -> dict[str, str]:
     """Return what the draws may depend on, bit for bit."""
     others = {name: version(name) for name in ("numpy", "scipy", "numba")}
     return {"slabfield": slabfield.__version__, "python": python_version(), **others}
-
-
-def _posterior(results: list[ChainResult], names: list[str], told: dict[str, Any]) -> Posterior:
-    draws = Draws.from_chains([r.record for r in results], [r.chance for r in results])
-    info = [{**r.info._asdict(), "cpu_seconds": r.cpu_seconds, **r.settled} for r in results]
-    return Posterior(draws, names, told, info)

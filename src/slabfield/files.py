@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 from collections.abc import Callable
 from pathlib import Path
 
 from slabfield.checks import InputError
+
+PIECE = 1 << 20
 
 
 def make_folder(folder: Path) -> None:
@@ -91,3 +94,29 @@ def check_target(path: str | os.PathLike[str]) -> Path:
             f"path must lie in a folder that exists; {target.parent} does not. Make it first."
         )
     return target
+
+
+def digest_of(path: Path, size: int, head: bytes) -> str:
+    """SHA-256 of the first bytes of a file, and of what the line that seals it begins with.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from slabfield.files import digest_of
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "note.txt"
+    ...     path.write_text("done") and digest_of(path, 4, b"")[:8]
+    'a4c3ed04'
+    """
+    digest = hashlib.sha256()
+    left = size
+    with open(path, "rb") as file:
+        while left > 0:
+            piece = file.read(min(PIECE, left))
+            if not piece:
+                break
+            digest.update(piece)
+            left -= len(piece)
+    digest.update(head)
+    return digest.hexdigest()

@@ -12,6 +12,7 @@ from slabfield.cli.demo import demo
 from slabfield.cli.fit import fit
 from slabfield.cli.report import report
 from slabfield.cli.reproduce import reproduce
+from slabfield.cli.resume import resume
 from slabfield.cli.simulate import simulate
 
 app = typer.Typer(
@@ -22,7 +23,7 @@ app = typer.Typer(
     epilog="Exit codes: 0 fine, 1 the chains have not converged, 2 bad input. Results are printed "
     "on standard output, progress and warnings on standard error.",
 )
-for command in (fit, demo, report, compare, simulate, reproduce, bench):
+for command in (fit, resume, demo, report, compare, simulate, reproduce, bench):
     app.command()(command)
 
 

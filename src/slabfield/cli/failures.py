@@ -41,6 +41,6 @@ def plain_failures(left: str = "nothing was written") -> Iterator[None]:
         if hints:
             typer.echo(f"On the command line: {'; '.join(hints)}.", err=True)
         raise typer.Exit(BAD_INPUT) from None
-    except KeyboardInterrupt:
-        typer.echo(f"Interrupted; {left}.", err=True)
+    except KeyboardInterrupt as stop:
+        typer.echo(f"Interrupted; {str(stop) or left}.", err=True)
         raise typer.Exit(INTERRUPTED) from None

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from slabfield.checks import InputWarning
+from slabfield.checks import InputError, InputWarning
 from slabfield.checks.errors import listed
 from slabfield.cli.show import as_options, show_edges, show_text, summarise
 from slabfield.cli.write import write_results
@@ -17,6 +19,10 @@ from slabfield.files import make_folder
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+CHECKPOINT = "checkpoint"
+"""The folder, within that of the results, that chains write their states to."""
 
 
 class Settings(NamedTuple):
@@ -67,20 +73,86 @@ def run(table: pd.DataFrame, settings: Settings, out: Path, quiet: bool) -> bool
     from slabfield import SpikeSlabMRF
 
     make_folder(out)
+    begin_anew(out)
     estimator = SpikeSlabMRF(**settings._asdict(), progress=not quiet)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", InputWarning)
-        estimator.fit(table)
+    with how_to_go_on(out):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", InputWarning)
+            estimator.fit(table, checkpoint=out / CHECKPOINT)
+        return finish(estimator, caught, settings.told(), out, quiet)
+
+
+@contextmanager
+def how_to_go_on(out: Path) -> Iterator[None]:
+    """Say what is left when the work is interrupted: the run, from its checkpoint."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not (out / CHECKPOINT).is_dir():
+            raise
+        raise KeyboardInterrupt(f"to go on: slabfield resume {shlex.quote(str(out))}") from None
+
+
+def begin_anew(out: Path) -> None:
+    """Delete the checkpoint of a run that came to its end; its results are written over too."""
+    from slabfield.sampler.checkpoint import Checkpoint
+
+    checkpoint = Checkpoint(out / CHECKPOINT)
+    if checkpoint.finished:
+        checkpoint.discard()
+
+
+def finish(
+    estimator: Any,
+    caught: list[warnings.WarningMessage],
+    known: tuple[int, int],
+    out: Path,
+    quiet: bool,
+) -> bool:
+    """Print and write what was found, and say whether the chains converged.
+
+    Parameters
+    ----------
+    estimator : SpikeSlabMRF
+        Fitted.
+    caught : list
+        The warnings there were.
+    known : (int, int)
+        How many edges the user forbade and required.
+    out, quiet
+        As for :func:`run`.
+
+    Returns
+    -------
+    bool
+        Whether the chains came to their end, and converged.
+
+    Examples
+    --------
+    >>> from slabfield.cli.run import finish
+    >>> callable(finish)
+    True
+    """
     posterior = estimator.posterior_
     edges = posterior.to_dataframe()
-    written = write_results(posterior, edges, out)
+    go_on = f"slabfield resume {shlex.quote(str(out))}"
+    try:
+        written = write_results(posterior, edges, out)
+    except OSError as error:
+        raise InputError(
+            f"The results must be written in {out}; found {error.strerror or error}. Make room, "
+            f"then: {go_on} (what was drawn is kept as far as it was written)."
+        ) from None
     if not quiet:
         for note in estimator.coding_notes_:
             show_text(note)
         show_edges(edges)
-        show_text(summarise(edges, posterior.converged, posterior.settings, settings.told()))
+        show_text(summarise(edges, posterior.converged, posterior.settings, known))
         show_text(f"Written in {out}: {listed(written)}.")
+    interrupted = posterior.settings.get("stopped_by") == "interrupt"
     told = [str(w.message) for w in caught if issubclass(w.category, InputWarning)]
     for text in dict.fromkeys([*told, *posterior.warnings]):
         typer.echo(f"Warning: {as_options(text)}", err=True)
-    return bool(posterior.converged)
+    if interrupted:
+        typer.echo(f"Interrupted. To go on: {go_on}", err=True)
+    return bool(posterior.converged) and not interrupted

@@ -126,6 +126,11 @@ class Posterior(Couplings, Structure, Networks):
             found.append(
                 f"The time budget ended the run after {self.draws.n_draws} draws of each chain."
             )
+        if self.settings.get("stopped_by") == "interrupt":
+            found.append(
+                f"Ctrl-C ended the run after {self.draws.n_draws} draws of "
+                f"{self.draws.n_chains} of its {self.settings['n_chains']} chains."
+            )
         return found
 
     @cached_property

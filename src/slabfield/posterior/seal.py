@@ -5,17 +5,16 @@ HDF5 ignores what follows its own end, so other programs open a sealed file as t
 
 from __future__ import annotations
 
-import hashlib
 import re
 from pathlib import Path
 
 from slabfield.checks import InputError
+from slabfield.files import digest_of
 
 FORMAT = 1
 HDF5_BEGIN = b"\x89HDF\r\n\x1a\n"
 SEAL = re.compile(rb"\nslabfield posterior format ([0-9]{4}) sha256 ([0-9a-f]{64})\n")
 SEAL_LENGTH = 105
-PIECE = 1 << 20
 SAVE_AGAIN = "Take another copy, or fit and save again"
 
 
@@ -30,7 +29,7 @@ def append_seal(path: Path, version: int = FORMAT) -> None:
         Version of what the file holds, and where.
     """
     head = b"\nslabfield posterior format %04d sha256 " % version
-    digest = _digest(path, path.stat().st_size, head)
+    digest = digest_of(path, path.stat().st_size, head)
     with open(path, "ab") as file:
         file.write(head + digest.encode() + b"\n")
 
@@ -74,7 +73,7 @@ def _check(path: Path, begin: bytes, seal: bytes, size: int) -> None:
             f"still open it). {SAVE_AGAIN}."
         )
     head = seal[: match.start(2)]
-    if _digest(path, size - SEAL_LENGTH, head) != match[2].decode():
+    if digest_of(path, size - SEAL_LENGTH, head) != match[2].decode():
         raise InputError(
             f"{path} is damaged: what it holds ({size:,} bytes) is not what was written. "
             f"{SAVE_AGAIN}."
@@ -84,18 +83,3 @@ def _check(path: Path, begin: bytes, seal: bytes, size: int) -> None:
             f"{path} has format {int(match[1])}; this version of slabfield reads up to format "
             f"{FORMAT}. Install a newer slabfield."
         )
-
-
-def _digest(path: Path, size: int, head: bytes) -> str:
-    """SHA-256 of the first bytes of a file and of what the seal says before the digest."""
-    digest = hashlib.sha256()
-    left = size
-    with open(path, "rb") as file:
-        while left > 0:
-            piece = file.read(min(PIECE, left))
-            if not piece:
-                break
-            digest.update(piece)
-            left -= len(piece)
-    digest.update(head)
-    return digest.hexdigest()

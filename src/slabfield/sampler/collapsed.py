@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +31,7 @@ from slabfield.sampler.plan import (
 )
 from slabfield.sampler.settings import Settings
 from slabfield.sampler.starts import copy_of, modest_state, remove_free, small_field_state
-from slabfield.sampler.warmup import Problem
+from slabfield.sampler.warmup import Problem, chunks
 
 Array = NDArray[np.float64]
 
@@ -194,22 +195,31 @@ def whole_lanes(n_particles: int) -> int:
 
 
 def warm_up_collapsed(chain: CollapsedChain, report: Any) -> CollapsedChain:
-    """Run the warm-up; settle the plan and the number of particles on the way, then freeze.
-
-    A chain that has fallen into the dense trap begins anew.
-    """
-    problem, settings = chain.problem, chain.settings
-    empty = new_record(0, *sizes_of(problem))
-    total = settings.n_warmup
-    marks = sorted({int(total * share) for share in REVISIONS} | {total})
-    done = 0
-    for mark in marks:
-        if mark > done:
-            chain.iterate(empty, 0, 0, (mark - done) * settings.thin)
-            report(mark - done)
-            done = mark
-            chain = begun_anew(chain) if trapped(chain) else revise(chain)
+    """Run the warm-up from its beginning to its end."""
+    for warmer, _ in warming_collapsed(chain, 0, report):
+        chain = warmer
     return chain
+
+
+def warming_collapsed(
+    chain: CollapsedChain, done: int, report: Any
+) -> Iterator[tuple[CollapsedChain, int]]:
+    """Run the warm-up from where it is; yields the chain and how much was done, again and again.
+
+    The plan and the number of particles are settled on the way, then frozen. A chain that has
+    fallen into the dense trap begins anew.
+    """
+    settings = chain.settings
+    empty = new_record(0, *sizes_of(chain.problem))
+    total = settings.n_warmup
+    for mark in sorted({int(total * share) for share in REVISIONS} | {total}):
+        for n in chunks(mark - done):
+            chain.iterate(empty, 0, 0, n * settings.thin)
+            report(n)
+            done += n
+            if done == mark:
+                chain = begun_anew(chain) if trapped(chain) else revise(chain)
+            yield chain, done
 
 
 def trapped(chain: CollapsedChain) -> bool:

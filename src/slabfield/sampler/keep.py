@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -33,6 +36,32 @@ class Keeper:
             edges = sparse.csr_array(record.coupling)
         shown = sparse.csr_array(record.present)
         self.parts.append(ChainDraws(edges, shown, record.bias, record.hyper))
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All draws taken so far as plain arrays, for :meth:`restore`."""
+        if not self.parts:
+            return {}
+        draws = self.draws()
+        self.parts = [draws]
+        found = {"bias": draws.bias, "hyper": draws.hyper}
+        for name in ("edges", "shown"):
+            for part in ("data", "indices", "indptr"):
+                found[f"{name}_{part}"] = getattr(getattr(draws, name), part)
+        return found
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take draws back in place of what there is; raises ValueError if they are not draws."""
+        self.parts = []
+        if not arrays:
+            return
+        n_draws, whole = len(arrays["bias"]), []
+        for name, width in (("edges", self.sizes[1]), ("shown", self.sizes[2])):
+            parts = tuple(arrays[f"{name}_{part}"] for part in ("data", "indices", "indptr"))
+            whole.append(sparse.csr_array(parts, shape=(n_draws, width)))
+            whole[-1].check_format(full_check=True)
+        if arrays["bias"].shape[1:] != self.sizes[:1] or arrays["hyper"].shape != (n_draws, 3):
+            raise ValueError("draws of another size")
+        self.parts = [ChainDraws(whole[0], whole[1], arrays["bias"], arrays["hyper"])]
 
     @property
     def n_draws(self) -> int:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
+import signal
+import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from math import inf
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from slabfield.sampler.checkpoint import Checkpoint
 from slabfield.sampler.run import ChainResult, ChainRun, Report
 from slabfield.sampler.settings import HALVES_LIMIT, NOISE_LIMIT, Settings
 from slabfield.sampler.warmup import Problem
@@ -46,11 +51,13 @@ class Limits(NamedTuple):
 class Outcome(NamedTuple):
     """Results of all chains, equally many draws of each; and what ended the run.
 
-    ``stopped_by`` is "draws", "converged" or "time".
+    ``stopped_by`` is "draws", "converged", "time" or "interrupt"; of an interrupted run the results
+    are of those chains, and of as many draws of each, that are most together. ``runs`` can go on.
     """
 
     results: list[ChainResult]
     stopped_by: str
+    runs: list[ChainRun]
 
 
 class Unfit(Exception):
@@ -87,6 +94,7 @@ def run_chains(
     reporter: Reporter | None = None,
     limits: Limits | None = None,
     examine: Callable[[list[ChainRun]], None] | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> Outcome:
     """Run chains 0, 1, ..., each with random numbers of its own.
 
@@ -101,51 +109,119 @@ def run_chains(
         When to stop.
     examine : callable, optional
         Given the chains after warm-up, may raise :class:`Unfit`.
+    checkpoint : Checkpoint, optional
+        Where chains write their states, and go on from.
     """
-    from joblib import delayed
-
-    limits = limits or Limits()
-    reports = [reporter(c) if reporter is not None else lambda _: None for c in range(n_chains)]
-    n_jobs = n_jobs if n_jobs is not None else min(n_chains, os.cpu_count() or 1)
-    start = delayed(ChainRun)
-    runs = _at_once(
-        n_jobs, (start(problem, settings, seed, c, reports[c]) for c in range(n_chains))
-    )
-    if examine is not None:
+    reports = _reports(reporter, n_chains)
+    files = [checkpoint.chain(settings.engine, c) if checkpoint else None for c in range(n_chains)]
+    tasks = [(problem, settings, seed, c, reports[c], files[c]) for c in range(n_chains)]
+    runs = _at_once(n_jobs, ChainRun, tasks)
+    # chains that have drawn were found fit before
+    if examine is not None and all(run.warm and run.keeper.n_draws == 0 for run in runs):
         examine(runs)
-    extend = delayed(ChainRun.extend)
-    n_draws = settings.n_draws
+    return draw_on(runs, settings.n_draws, n_jobs, reporter, limits, checkpoint)
+
+
+def draw_on(
+    runs: list[ChainRun],
+    n_draws: int,
+    n_jobs: int | None = None,
+    reporter: Reporter | None = None,
+    limits: Limits | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> Outcome:
+    """Run chains on until each has so many draws in all, or as the limits say."""
+    limits = limits or Limits()
+    reports = _reports(reporter, len(runs))
+    longest = max(run.keeper.n_draws for run in runs)
+    while limits.enough is not None and n_draws < longest:
+        # as many were found not to be enough before
+        n_draws = min(2 * n_draws, limits.most_draws)
     while True:
         if reporter is not None:
             reporter.watch(runs, n_draws)
-        done = runs[0].keeper.n_draws
-        # against the clock in small rounds, so that no chain waits until the time is over
-        more = n_draws - done if limits.deadline == inf else min(n_draws - done, 16 + done // 8)
-        runs = _at_once(
-            n_jobs,
-            (extend(run, more, reports[c], limits.deadline) for c, run in enumerate(runs)),
-        )
+        done = [run.keeper.n_draws for run in runs]
+        goal = n_draws
+        if limits.deadline != inf:
+            # in small rounds, so that no chain waits until the time is over
+            goal = min(n_draws, min(done) + 16 + min(done) // 8)
+        tasks = [(run, goal - done[c], reports[c], limits.deadline) for c, run in enumerate(runs)]
+        runs = _at_once(n_jobs, ChainRun.extend, tasks)
         shortest = min(run.keeper.n_draws for run in runs)
         late = time.monotonic() >= limits.deadline
         if shortest < n_draws and not late:
-            continue
+            if checkpoint is None or not checkpoint.stop.asked():
+                continue
+            return Outcome(_what_there_is(runs), "interrupt", runs)
         results = [run.result(shortest) for run in runs]
         if late:
-            return Outcome(results, "time")
+            for run in runs:
+                run.save()
+            return Outcome(results, "time", runs)
         if limits.enough is None:
-            return Outcome(results, "draws")
+            return Outcome(results, "draws", runs)
         if limits.enough(results):
-            return Outcome(results, "converged")
+            return Outcome(results, "converged", runs)
         if n_draws >= limits.most_draws:
-            return Outcome(results, "draws")
+            return Outcome(results, "draws", runs)
         n_draws = min(2 * n_draws, limits.most_draws)
 
 
-def _at_once(n_jobs: int, tasks: Iterable[Any]) -> list[ChainRun]:
-    """Run tasks in threads; one BLAS thread each: more would change the last bits of draws."""
-    from joblib import Parallel
+def _reports(reporter: Reporter | None, n_chains: int) -> list[Report]:
+    return [reporter(c) if reporter is not None else _silent for c in range(n_chains)]
+
+
+def _silent(n_done: int) -> None:
+    pass
+
+
+def _what_there_is(runs: list[ChainRun]) -> list[ChainResult]:
+    """Return equally many draws of some chains, of those that are most together."""
+    lengths = [run.keeper.n_draws for run in runs]
+    kept = max(lengths, key=lambda length: length * sum(other >= length for other in lengths))
+    return [run.result(kept) for run in runs if kept > 0 and run.keeper.n_draws >= kept]
+
+
+def _at_once(
+    n_jobs: int | None, function: Callable[..., Any], tasks: list[tuple[Any, ...]]
+) -> list[ChainRun]:
+    """Run tasks in threads, or wherever joblib was told to; one BLAS thread each.
+
+    More would change the last bits of draws.
+    """
+    from joblib import Parallel, delayed
     from threadpoolctl import threadpool_limits
 
+    n_jobs = n_jobs if n_jobs is not None else min(len(tasks), os.cpu_count() or 1)
+    calls = (delayed(_task)(os.getpid(), function, task) for task in tasks)
     with threadpool_limits(1, user_api="blas"):
-        found: list[ChainRun] = Parallel(n_jobs=n_jobs, prefer="threads")(tasks)
+        found: list[ChainRun] = Parallel(n_jobs=n_jobs, prefer="threads")(calls)
     return found
+
+
+def _task(owner: int, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    """Run a task; a worker process ends with the one that started it, which alone hears Ctrl-C."""
+    from threadpoolctl import threadpool_limits
+
+    end_with_parent(os.getpid())
+    if os.getpid() == owner:
+        return function(*arguments)
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with threadpool_limits(1, user_api="blas"):
+        return function(*arguments)
+
+
+@cache
+def end_with_parent(process: int) -> None:
+    """Have this process, if it is someone's worker, end when the one that started it has ended."""
+    if multiprocessing.parent_process() is None:
+        return
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(1)
+
+    threading.Thread(target=watch, name=f"parent of {process}", daemon=True).start()

@@ -3,37 +3,43 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from slabfield.draws import ChainDraws
-from slabfield.likelihood.exact import exact_engine
+from slabfield.likelihood.cubes import ExactCubes, ParticleCubes, ParticleWork
+from slabfield.likelihood.exact import BinaryTable, StateTable, exact_engine
 from slabfield.likelihood.moments import Engine, row_variances
-from slabfield.likelihood.particles import particle_engine
+from slabfield.likelihood.particles import BinaryParticles, CliqueParticles, particle_engine
+from slabfield.likelihood.pseudo import PseudoRows
+from slabfield.models.loglinear import Cliques
 from slabfield.moves.jump import JumpSettings, JumpWork, new_jump_work
 from slabfield.moves.langevin import LangevinSettings, LangevinWork, new_work
+from slabfield.moves.pair import Block, Tally
 from slabfield.moves.state import ChainState, Info
+from slabfield.moves.sweep import Plan
+from slabfield.sampler.checkpoint import BEGIN_ANEW, Arrays, ChainFile, pack, plain_failures, unpack
 from slabfield.sampler.collapsed import (
     CollapsedChain,
     sizes_of,
     start_collapsed,
-    warm_up_collapsed,
+    warming_collapsed,
     what_was_settled,
 )
 from slabfield.sampler.iteration import Record, adjusted, approximate, new_record
 from slabfield.sampler.keep import Keeper
 from slabfield.sampler.settings import Settings
+from slabfield.sampler.sound import check_sound, collapsed_like
 from slabfield.sampler.starts import kind_of
-from slabfield.sampler.warmup import Averages, Problem, random_state
+from slabfield.sampler.warmup import Averages, Problem, chunks, random_state
 
 SCHEMES: dict[str, Callable[..., Any]] = {
     "approximate": approximate,
     "adjusted": adjusted,
 }
-CHUNK_SECONDS = 0.2
 WARMUP_SEGMENTS = 120
 
 Report = Callable[[int], None]
@@ -78,6 +84,15 @@ class ChainResult(NamedTuple):
     settled: dict[str, Any]
 
 
+KINDS: tuple[type, ...] = (
+    *(Chain, CollapsedChain, ChainState, Block, Plan, Tally),
+    *(BinaryTable, StateTable, BinaryParticles, CliqueParticles, Cliques),
+    *(ExactCubes, ParticleCubes, ParticleWork, PseudoRows),
+    *(LangevinSettings, LangevinWork, JumpSettings, JumpWork),
+)
+"""The named tuples that a chain's state is made of."""
+
+
 def chain_rng(seed: int, chain: int) -> np.random.Generator:
     """Random numbers of one chain; they do not depend on how many chains there are."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(chain,)))
@@ -111,68 +126,189 @@ def start_chain(problem: Problem, settings: Settings, rng: np.random.Generator) 
     )
 
 
-def warm_up(chain: Chain, report: Report) -> Chain:
-    """Run the warm-up, averaging variances over its last two thirds; return the frozen chain."""
-    problem, settings = chain.problem, chain.settings
-    empty = new_record(0, *sizes_of(problem))
-    averages = Averages(
+def first_averages(chain: Chain) -> Averages:
+    """Return what warm-up averages, as the data have it."""
+    problem = chain.problem
+    return Averages(
         row_variances(problem.model, problem.rows),
         float(chain.state.hyper[1]) ** -2,
         chain.langevin.full,
     )
-    n_segments = min(settings.n_warmup, WARMUP_SEGMENTS)
-    bounds = np.linspace(0, settings.n_warmup, n_segments + 1).astype(int)
-    for segment in range(n_segments):
-        length = int(bounds[segment + 1] - bounds[segment])
-        chain.iterate(empty, 0, 0, length * settings.thin)
-        report(length)
-        if segment == n_segments // 3:
-            averages.restart()
-        averages.add(chain.engine, problem.model, chain.state)
-        chain = chain._replace(
-            langevin=averages.langevin(settings, problem),
-            jumps=averages.jumps(settings, problem),
-        )
-        # a root made from older averages must not be used again
-        chain.work.root_present[:] = 2
+
+
+def warm_up(chain: Chain, report: Report) -> Chain:
+    """Run the warm-up from its beginning to its end; return the frozen chain."""
+    for warmer, _ in warming(chain, first_averages(chain), 0, report):
+        chain = warmer
     return chain
 
 
+def warming(
+    chain: Chain, averages: Averages, done: int, report: Report
+) -> Iterator[tuple[Chain, int]]:
+    """Run the warm-up from where it is; yields the chain and how much was done, again and again.
+
+    Variances are averaged over the last two thirds.
+    """
+    problem, settings = chain.problem, chain.settings
+    empty = new_record(0, *sizes_of(problem))
+    n_segments = min(settings.n_warmup, WARMUP_SEGMENTS)
+    bounds = np.linspace(0, settings.n_warmup, n_segments + 1).astype(int).tolist()
+    for segment in range(n_segments):
+        for n in chunks(bounds[segment + 1] - done):
+            chain.iterate(empty, 0, 0, n * settings.thin)
+            report(n)
+            done += n
+            if done == bounds[segment + 1]:
+                if segment == n_segments // 3:
+                    averages.restart()
+                averages.add(chain.engine, problem.model, chain.state)
+                chain = chain._replace(
+                    langevin=averages.langevin(settings, problem),
+                    jumps=averages.jumps(settings, problem),
+                )
+                # a root made from older averages must not be used again
+                chain.work.root_present[:] = 2
+            yield chain, done
+
+
 class ChainRun:
-    """One chain that can be run on: warmed up when it is made, then extended by draws."""
+    """One chain that can be run on: warmed up when it is made, then extended by draws.
+
+    With a file it goes on from the state in it, writes its state there now and then, and stops
+    between two chunks when asked to.
+    """
 
     def __init__(
-        self, problem: Problem, settings: Settings, seed: int, chain_index: int, report: Report
+        self,
+        problem: Problem,
+        settings: Settings,
+        seed: int,
+        chain_index: int,
+        report: Report,
+        file: ChainFile | None = None,
     ) -> None:
         begin = time.thread_time()
-        rng = chain_rng(seed, chain_index)
-        self.settings = settings
-        self.chain: Chain | CollapsedChain
-        if settings.scheme == "collapsed":
-            start = start_collapsed(problem, settings, rng, kind_of(chain_index))
-            self.chain = warm_up_collapsed(start, report)
-        else:
-            self.chain = warm_up(start_chain(problem, settings, rng), report)
-        self.keeper = Keeper(sizes_of(problem))
+        self.problem, self.settings, self.file = problem, settings, file
+        self.n_warmed, self.cpu_seconds = 0, 0.0
         self.totals = np.zeros(len(Info._fields), dtype=np.int64)
-        self.cpu_seconds = time.thread_time() - begin
+        self.keeper = Keeper(sizes_of(problem))
+        found = file.load() if file is not None else None
+        if file is not None and found is not None:
+            with plain_failures(file.path, BEGIN_ANEW):
+                self._unpack(*found)
+                self._check()
+            report(self.n_warmed + self.keeper.n_draws)
+        else:
+            rng = chain_rng(seed, chain_index)
+            self.chain: Chain | CollapsedChain = (
+                start_collapsed(problem, settings, rng, kind_of(chain_index))
+                if settings.scheme == "collapsed"
+                else start_chain(problem, settings, rng)
+            )
+            self.averages = first_averages(self.chain) if isinstance(self.chain, Chain) else None
+        self._warm_up(report, begin)
+
+    @property
+    def warm(self) -> bool:
+        """Whether warm-up is over."""
+        return self.n_warmed >= self.settings.n_warmup
+
+    def _warm_up(self, report: Report, begin: float) -> None:
+        if self.warm:
+            return
+        steps: Any
+        if isinstance(self.chain, CollapsedChain):
+            steps = warming_collapsed(self.chain, self.n_warmed, report)
+        else:
+            assert self.averages is not None
+            steps = warming(self.chain, self.averages, self.n_warmed, report)
+        before = self.cpu_seconds
+        while not self.warm and not self._asked_to_stop():
+            self.chain, self.n_warmed = next(steps)
+            self.cpu_seconds = before + time.thread_time() - begin
+            self._save_if_due()
+        self.save()
 
     def extend(self, n_draws: int, report: Report, deadline: float = inf) -> ChainRun:
         """Make more draws; stop early, but not before the first, when the clock is past a time."""
-        begin = time.thread_time()
-        done, chunk = 0, 1
-        while done < n_draws and (self.keeper.n_draws == 0 or time.monotonic() < deadline):
-            chunk = min(chunk, n_draws - done, self.keeper.most)
-            clock = time.perf_counter()
+        begin, before = time.thread_time(), self.cpu_seconds
+        made = 0
+        for chunk in chunks(n_draws if self.warm else 0, self.keeper.most):
+            late = self.keeper.n_draws > 0 and time.monotonic() >= deadline
+            if late or self._asked_to_stop():
+                break
             record = self.keeper.room(chunk)
             self.totals += self.chain.iterate(record, 0, chunk, self.settings.thin)
             self.keeper.take(record)
-            elapsed = time.perf_counter() - clock
-            done += chunk
+            made += chunk
             report(chunk)
-            chunk = max(1, min(2 * chunk, int(chunk * CHUNK_SECONDS / max(elapsed, 1e-6))))
-        self.cpu_seconds += time.thread_time() - begin
+            self.cpu_seconds = before + time.thread_time() - begin
+            self._save_if_due()
+        # against the clock rounds are short
+        if made > 0 and deadline == inf:
+            self.save()
         return self
+
+    def _asked_to_stop(self) -> bool:
+        return self.file is not None and self.file.stop.asked()
+
+    def _save_if_due(self) -> None:
+        if self.file is not None and self.file.due():
+            self.save()
+
+    def save(self) -> None:
+        """Write the state to the chain's file, if it has one."""
+        if self.file is not None:
+            self.file.save(*self._pack())
+
+    def _pack(self) -> tuple[Any, Arrays]:
+        arrays: Arrays = {}
+        held = {
+            "chain": self.chain,
+            "averages": None if self.averages is None else vars(self.averages),
+            "n_warmed": self.n_warmed,
+            "totals": self.totals,
+            "cpu_seconds": self.cpu_seconds,
+            "draws": self.keeper.arrays(),
+        }
+        given = {"problem": self.problem, "settings": self.settings}
+        return pack(held, arrays, given), arrays
+
+    def _unpack(self, tree: Any, arrays: Arrays) -> None:
+        given = {"problem": self.problem, "settings": self.settings}
+        held = unpack(tree, arrays, given, KINDS)
+        self.chain = held["chain"]
+        self.averages = None
+        if held["averages"] is not None:
+            self.averages = Averages(np.zeros(0), 1.0, False)
+            vars(self.averages).update(held["averages"])
+        self.n_warmed, self.totals = held["n_warmed"], held["totals"]
+        self.cpu_seconds = held["cpu_seconds"]
+        self.keeper.restore(held["draws"])
+
+    def _check(self) -> None:
+        """Raise ValueError unless what was read is a state of this run."""
+        like: Chain | CollapsedChain
+        if self.settings.scheme == "collapsed":
+            like = collapsed_like(self.problem, self.settings)
+        else:
+            like = start_chain(self.problem, self.settings, np.random.default_rng(0))
+        check_sound(self.chain, like)
+        if type(self.n_warmed) is not int or self.totals.shape != (len(Info._fields),):
+            raise ValueError("no counts")
+
+    # On the way to another process, arrays that are the same memory have to stay so.
+
+    def __getstate__(self) -> dict[str, Any]:
+        found = {"problem": self.problem, "settings": self.settings, "file": self.file}
+        return found | {"packed": self._pack()}
+
+    def __setstate__(self, held: dict[str, Any]) -> None:
+        packed = held.pop("packed")
+        vars(self).update(held)
+        self.keeper = Keeper(sizes_of(self.problem))
+        self._unpack(*packed)
 
     def result(self, n_draws: int | None = None) -> ChainResult:
         """Return what was drawn so far, or only the first so many draws."""

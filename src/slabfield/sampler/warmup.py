@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +18,20 @@ from slabfield.priors import Prior
 from slabfield.sampler.settings import Settings
 
 Array = NDArray[np.float64]
+
+CHUNK_SECONDS = 0.2
+
+
+def chunks(total: int, most: int = 1 << 30) -> Iterator[int]:
+    """Cut work into pieces of about ``CHUNK_SECONDS`` each, by how long the one before took."""
+    done, size = 0, 1
+    while done < total:
+        size = min(size, total - done, most)
+        clock = time.perf_counter()
+        yield size
+        elapsed = time.perf_counter() - clock
+        done += size
+        size = max(1, min(2 * size, int(size * CHUNK_SECONDS / max(elapsed, 1e-6))))
 
 
 class Problem(NamedTuple):

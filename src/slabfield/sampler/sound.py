@@ -1,0 +1,116 @@
+"""Whether a state that was read from a file is one that compiled code can be given.
+
+Compiled code does not look at what it is given: a wrong number would have other memory read.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from slabfield.likelihood.cubes import ParticleCubes, particle_cubes
+from slabfield.moves.pair import new_block
+from slabfield.moves.state import ChainState, new_state
+from slabfield.sampler.collapsed import (
+    MOST_PARTICLES,
+    N_LANES,
+    CollapsedChain,
+    sizes_of,
+    start_exact,
+    start_pseudo,
+    whole_lanes,
+)
+from slabfield.sampler.plan import FULL_NODES
+from slabfield.sampler.settings import Settings
+from slabfield.sampler.warmup import Problem
+
+
+def check_sound(chain: Any, like: Any) -> None:
+    """Raise ValueError unless a chain has the form of another, and its indices are in bounds."""
+    problem, settings = like.problem, like.settings
+    n_edges, n_nodes = problem.model.n_interactions, problem.model.n_nodes
+    _expect(type(chain) is type(like), "another kind of chain")
+    if isinstance(chain, CollapsedChain):
+        like = like._replace(
+            plan=_plan_like(chain, like),
+            rough=None if chain.rough is None else new_state(*sizes_of(problem)),
+        )
+        if settings.engine == "particles":
+            like = like._replace(engine=_particles_like(chain, problem, settings))
+        blocks = np.sort(chain.plan.blocks, axis=1)
+        _expect(_within(blocks, 0, n_nodes) and bool(np.all(np.diff(blocks) > 0)), "a wrong plan")
+        _expect(bool(np.all(np.sort(chain.block.order) == np.arange(n_nodes))), "a wrong order")
+        _expect(_within(chain.block.nodes, 0, n_nodes), "a wrong block")
+        if chain.rough is not None:
+            _check_state(chain.rough, n_edges)
+    else:
+        _expect(_within(chain.jumps.order, 0, n_edges), "a wrong order of jumps")
+        _expect(0 <= chain.jumps.n_learnt <= chain.jumps.order.size, "a wrong number of jumps")
+    _check_form(chain, like, "the chain")
+    _check_state(chain.state, n_edges)
+    for name, bound in (("first", n_nodes), ("second", n_nodes), ("neighbours", n_nodes),
+                        ("degree", n_nodes)):  # fmt: skip
+        _expect(_within(getattr(chain.engine, name, np.zeros(0)), 0, bound), f"a wrong {name}")
+
+
+def collapsed_like(problem: Problem, settings: Settings) -> CollapsedChain:
+    """Return a chain at its start, made without drawing much: its form is what counts."""
+    rng = np.random.default_rng(0)
+    if settings.engine == "exact":
+        return start_exact(problem, settings, rng, "empty")
+    like = start_pseudo(problem, settings, rng, "empty")
+    if settings.engine == "pseudo":
+        return like
+    block = new_block(like.block.data_mean, like.block.nodes.size, N_LANES)
+    return like._replace(block=block)
+
+
+def _plan_like(chain: CollapsedChain, like: CollapsedChain) -> Any:
+    blocks = chain.plan.blocks
+    _expect(isinstance(blocks, np.ndarray) and blocks.ndim == 2, "a wrong plan")
+    shape = (blocks.shape[0], like.plan.blocks.shape[1])
+    return like.plan._replace(blocks=np.zeros(shape, np.int64))
+
+
+def _particles_like(chain: CollapsedChain, problem: Problem, settings: Settings) -> ParticleCubes:
+    engine, model = chain.engine, problem.model
+    _expect(isinstance(engine, ParticleCubes) and engine.states.ndim == 2, "another engine")
+    n, k = engine.states.shape[1], chain.block.nodes.size  # type: ignore[union-attr]
+    most = max(MOST_PARTICLES, whole_lanes(settings.n_particles))
+    _expect(0 < n <= most and n % N_LANES == 0, f"{n} particles")
+    weighted = model.n_nodes <= FULL_NODES
+    return particle_cubes(model, n, 1, k, weighted, np.random.default_rng(0))
+
+
+def _check_state(state: ChainState, n_edges: int) -> None:
+    """Check that the list of what is present is that of what is marked as present."""
+    n = int(state.n_members[0])
+    _expect(0 <= n <= n_edges, f"{n} interactions present")
+    _expect(_within(state.members, 0, n_edges), "wrong interactions")
+    listed = state.members[:n]
+    _expect(np.array_equal(np.sort(listed), np.flatnonzero(state.present)), "a wrong list")
+    _expect(np.array_equal(state.place[listed], np.arange(n)), "wrong places")
+
+
+def _check_form(value: Any, like: Any, where: str) -> None:
+    """Check types, shapes and kinds of numbers all the way down."""
+    _expect(type(value) is type(like), f"{type(value).__name__} in {where}")
+    if isinstance(value, np.ndarray):
+        same = value.shape == like.shape and value.dtype == like.dtype
+        _expect(same, f"an array of shape {value.shape} and type {value.dtype} in {where}")
+    elif isinstance(value, tuple):
+        _expect(len(value) == len(like), f"too little in {where}")
+        for name, part, other in zip(
+            getattr(value, "_fields", range(len(value))), value, like, strict=True
+        ):
+            _check_form(part, other, f"{where}, {name}")
+
+
+def _within(numbers: Any, low: int, high: int) -> bool:
+    return numbers.size == 0 or bool(numbers.min() >= low and numbers.max() < high)
+
+
+def _expect(holds: bool, found: str) -> None:
+    if not holds:
+        raise ValueError(found)

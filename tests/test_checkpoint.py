@@ -1,0 +1,497 @@
+"""Runs that are cut short go on where they were, and come to the same draws, bit for bit."""
+
+import json
+import os
+import pickle
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import pytest
+
+from slabfield import Posterior, SpikeSlabMRF, datasets, load_posterior
+from slabfield.checks import InputError, InputWarning
+from slabfield.sampler import checkpoint as checkpoints
+from slabfield.sampler import collapsed
+from slabfield.sampler.checkpoint import Checkpoint, Stop, pack, read_sealed, unpack, write_sealed
+from slabfield.sampler.run import KINDS
+
+SOURCES = Path(checkpoints.__file__).parents[2]
+
+KINDS_OF_RUN: dict[str, dict[str, Any]] = {
+    "exact": {"n_warmup": 20, "n_draws": 60},
+    "pseudo": {"likelihood": "pseudo", "n_warmup": 20, "n_draws": 60},
+    "particles": {"likelihood": "particles", "n_warmup": 20, "n_draws": 40},
+    "paper": {"preset": "paper", "n_warmup": 20, "n_draws": 40, "thin": 10},
+    "paper, full": {
+        "preset": "paper", "n_warmup": 10, "n_draws": 20, "thin": 5, "preconditioner": "full",
+    },
+    "Bayes Exact": {"preset": "paper", "likelihood": "exact", "n_warmup": 20, "n_draws": 60},
+    "until converged": {"n_warmup": 10, "n_draws": "auto", "max_draws": 1_100},
+}  # fmt: skip
+
+
+def block_rows() -> np.ndarray:
+    return np.asarray(datasets.make_block(60, random_state=0, n_groups=1).rows)
+
+
+def wide_rows() -> np.ndarray:
+    """More nodes than sweeps go over in full: the pseudo-likelihood is asked first."""
+    return (np.random.default_rng(1).random((60, 26)) < 0.3).astype(int)
+
+
+def assert_same(one: Posterior, other: Posterior) -> None:
+    """Assert that two posteriors are equal in all but the time they took."""
+    for name in ("data", "indices", "indptr"):
+        assert np.array_equal(getattr(one.draws.values, name), getattr(other.draws.values, name))
+    for name in ("bias", "p0", "sigma0", "potential", "chance"):
+        first, second = getattr(one.draws, name), getattr(other.draws, name)
+        assert np.array_equal(first, second, equal_nan=True), name
+    assert one.settings == other.settings
+    for first, second in zip(one.info, other.info, strict=True):
+        assert first.keys() == second.keys()
+        assert all(first[key] == second[key] for key in first if key != "cpu_seconds")
+
+
+@pytest.fixture
+def no_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write the state after every chunk."""
+    monkeypatch.setattr(checkpoints, "INTERVAL_SECONDS", 0.0)
+    monkeypatch.setattr(checkpoints, "MOST_SHARE", 1e9)
+
+
+class Cuts:
+    """Stops a run after some looks, again and again, a few looks later each time."""
+
+    def __init__(self) -> None:
+        self.left, self.n_cuts, self.most = 0, 0, 1
+
+    def asked(self) -> bool:
+        self.left -= 1
+        return self.left < 0
+
+    def fit(self, fit: Callable[[], SpikeSlabMRF]) -> SpikeSlabMRF:
+        """Fit, cut short, until it comes to its end."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Ctrl-C ended")
+            while True:
+                self.left = self.most
+                try:
+                    found = fit()
+                except KeyboardInterrupt:
+                    found = None
+                if found is not None and found.posterior_.settings["stopped_by"] != "interrupt":
+                    return found
+                self.n_cuts, self.most = self.n_cuts + 1, self.most + 3
+
+
+@pytest.fixture
+def cuts(monkeypatch: pytest.MonkeyPatch) -> Cuts:
+    found = Cuts()
+    monkeypatch.setattr(Stop, "asked", lambda _: found.asked())
+    return found
+
+
+@pytest.mark.usefixtures("no_interval")
+@pytest.mark.parametrize("kind", KINDS_OF_RUN)
+def test_a_run_cut_short_again_and_again_comes_to_the_same_draws(
+    kind: str, tmp_path: Path, cuts: Cuts
+) -> None:
+    told = KINDS_OF_RUN[kind] | {"n_chains": 2, "random_state": 5, "n_jobs": 1}
+    whole = SpikeSlabMRF(**told).fit(block_rows()).posterior_
+    cut = cuts.fit(lambda: SpikeSlabMRF(**told).fit(block_rows(), checkpoint=tmp_path))
+    assert cuts.n_cuts >= 3
+    assert_same(whole, cut.posterior_)
+
+
+@pytest.mark.usefixtures("no_interval")
+def test_a_chain_that_began_anew_and_one_that_fell_back_go_on_too(
+    tmp_path: Path, cuts: Cuts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # every chain counts as trapped until it has begun anew, and then the particles are refused
+    monkeypatch.setattr(collapsed, "trapped", lambda c: c.rough is not None and c.n_restarts < 2)
+    told: dict[str, Any] = {"n_warmup": 12, "n_draws": 20, "n_chains": 2, "random_state": 5}
+    asked = {"likelihood": "particles", "n_particles": 64, **told}
+    whole = SpikeSlabMRF(**asked).fit(wide_rows()).posterior_
+    assert [info["restarts"] for info in whole.info] == [2, 2]
+    folder = tmp_path / "anew"
+    cut = cuts.fit(lambda: SpikeSlabMRF(**asked, n_jobs=1).fit(wide_rows(), checkpoint=folder))
+    assert cuts.n_cuts >= 2
+    assert_same(whole, cut.posterior_)
+
+    monkeypatch.setattr("slabfield.sampler.parallel.NOISE_LIMIT", -1.0)
+    monkeypatch.setattr(Stop, "asked", lambda _: False)
+    whole = SpikeSlabMRF(n_particles=64, **told).fit(wide_rows()).posterior_
+    assert "too noisy" in whole.settings["fell_back"]
+    folder = tmp_path / "back"
+    monkeypatch.setattr(Stop, "asked", lambda _: cuts.asked())
+    told |= {"n_particles": 64, "n_jobs": 1}
+    cut = cuts.fit(lambda: SpikeSlabMRF(**told).fit(wide_rows(), checkpoint=folder))
+    assert_same(whole, cut.posterior_)
+
+
+@pytest.mark.parametrize("kind", ["exact", "paper"])
+def test_extending_equals_one_longer_run(kind: str, tmp_path: Path) -> None:
+    told = KINDS_OF_RUN[kind] | {"n_chains": 2, "random_state": 5}
+    longer = SpikeSlabMRF(**told | {"n_draws": 75}).fit(block_rows()).posterior_
+    told |= {"n_draws": 50}
+    assert_same(longer, SpikeSlabMRF(**told).fit(block_rows()).extend(25).posterior_)
+    SpikeSlabMRF(**told).fit(block_rows(), checkpoint=tmp_path)
+    assert_same(longer, SpikeSlabMRF.resume(tmp_path, n_draws=25).posterior_)
+    # the checkpoint is that of the longer run now
+    assert_same(longer, SpikeSlabMRF.resume(tmp_path).posterior_)
+    copy = pickle.loads(pickle.dumps(SpikeSlabMRF(**told).fit(block_rows())))
+    with pytest.raises(InputError, match="extend needs the states"):
+        copy.extend(5)
+
+
+def test_the_time_budget_goes_on_where_it_was(tmp_path: Path) -> None:
+    told = {"n_chains": 2, "random_state": 5, "n_draws": 10**7, "time_budget": 0.3}
+    first = SpikeSlabMRF(**told).fit(block_rows(), checkpoint=tmp_path).posterior_
+    assert first.settings["stopped_by"] == "time"
+    again = SpikeSlabMRF(**told).fit(block_rows(), checkpoint=tmp_path).posterior_
+    assert_same(first, again)
+    spent = time.monotonic() - Checkpoint(tmp_path).begun
+    assert spent >= 0.3
+    longer = SpikeSlabMRF.resume(tmp_path, time_budget=spent + 1.0).posterior_
+    n = first.draws.n_draws
+    assert longer.draws.n_draws > n
+    assert np.array_equal(longer.draws.bias[:, :n], first.draws.bias)
+
+
+def test_chains_in_processes_draw_the_same(tmp_path: Path) -> None:
+    told: dict[str, Any] = {"likelihood": "pseudo", "n_chains": 2, "random_state": 5}
+    told |= {"n_warmup": 20, "n_draws": 30, "n_jobs": 2}
+    whole = SpikeSlabMRF(**told).fit(block_rows()).posterior_
+    with joblib.parallel_config(backend="loky"):
+        there = SpikeSlabMRF(**told).fit(block_rows(), checkpoint=tmp_path)
+        assert_same(whole, there.posterior_)
+        longer = there.extend(10).posterior_
+    assert_same(longer, SpikeSlabMRF(**told | {"n_draws": 40}).fit(block_rows()).posterior_)
+
+
+@pytest.mark.parametrize("kind", ["exact", "pseudo", "particles", "paper"])
+def test_a_state_is_packed_whole(kind: str) -> None:
+    told = KINDS_OF_RUN[kind] | {"n_chains": 1, "random_state": 5}
+    (run,) = SpikeSlabMRF(**told).fit(block_rows())._runs
+    arrays: dict[str, Any] = {}
+    given = {"problem": run.problem, "settings": run.settings}
+    tree = json.loads(json.dumps(pack(run.chain, arrays, given)))
+    back = unpack(tree, arrays, given, KINDS)
+    assert type(back) is type(run.chain)
+    assert type(back.engine) is type(run.chain.engine)
+    assert not any(np.shares_memory(a, b) for a, b in combinations(arrays.values(), 2))
+    if kind == "pseudo":
+        assert np.shares_memory(back.engine.x, back.engine.x_parts)
+        assert back.engine.bits.dtype == np.int64
+    with pytest.raises(KeyError):
+        unpack(tree, arrays, given, ())
+
+
+# What is wrong with files and folders
+
+
+@pytest.fixture
+def finished(tmp_path: Path) -> Path:
+    folder = tmp_path / "run"
+    SpikeSlabMRF(n_draws=20, n_warmup=5, n_chains=2, random_state=5).fit(
+        block_rows(), checkpoint=folder
+    )
+    return folder
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.glob("*.npz")}
+
+
+@pytest.mark.parametrize("name", ["run.npz", "exact-1.npz"])
+def test_damaged_files_are_refused(finished: Path, name: str) -> None:
+    path, rng = finished / name, np.random.default_rng(0)
+    whole = path.read_bytes()
+    for length in (0, 10, 105, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:length])
+        with pytest.raises(InputError, match=r"cut short|damaged"):
+            SpikeSlabMRF.resume(finished)
+    for place in rng.integers(0, len(whole), 40):
+        flipped = bytearray(whole)
+        flipped[place] ^= 1 << int(rng.integers(8))
+        path.write_bytes(bytes(flipped))
+        with pytest.raises(InputError, match=r"cut short|damaged"):
+            SpikeSlabMRF.resume(finished)
+    if name != "run.npz":
+        path.unlink()
+        before = contents(finished)
+        SpikeSlabMRF.resume(finished)
+        assert contents(finished).keys() == before.keys() | {name}
+
+
+def test_sealed_files_that_hold_something_else_are_refused(finished: Path) -> None:
+    path = finished / "exact-0.npz"
+    told, arrays = read_sealed(path, "")
+    for name, array in arrays.items():
+        if name.startswith("draws/") and array.ndim == 1:
+            write_sealed(path, told, arrays | {name: array[:-1]})
+            with pytest.raises(InputError, match="begins anew"):
+                SpikeSlabMRF.resume(finished)
+    for wrong in ({}, told | {"state": {"tuple": [], "kind": "Popen"}}, told | {"state": 3}):
+        write_sealed(path, wrong, arrays)
+        with pytest.raises(InputError):
+            SpikeSlabMRF.resume(finished)
+
+
+def test_another_version_is_refused(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = contents(finished)
+    monkeypatch.setattr("slabfield.__version__", "9.9")
+    with pytest.raises(InputError, match=r"slabfield '.*' there and '9\.9' here"):
+        SpikeSlabMRF.resume(finished)
+    monkeypatch.undo()
+    monkeypatch.setattr(checkpoints, "FORMAT", 2)
+    with pytest.raises(InputError, match="has format 1; this version of slabfield reads format 2"):
+        SpikeSlabMRF.resume(finished)
+    assert contents(finished) == before
+
+
+@pytest.mark.parametrize(
+    ("other", "found"),
+    [
+        ({"n_draws": 30}, "n_draws 20 there and 30 here"),
+        ({"random_state": 6}, "seed 5 there and 6 here"),
+        ({"slab_prior": (4, 5)}, "slab_prior"),
+        ({"likelihood": "pseudo"}, "likelihood 'exact' there|engine"),
+        ({}, "data_fingerprint"),
+    ],
+)
+def test_another_run_is_refused(finished: Path, other: dict[str, Any], found: str) -> None:
+    before = contents(finished)
+    told = {"n_draws": 20, "n_warmup": 5, "n_chains": 2, "random_state": 5} | other
+    rows = block_rows() if other else 1 - block_rows()
+    with pytest.raises(InputError, match=found):
+        SpikeSlabMRF(**told).fit(rows, checkpoint=finished)
+    assert contents(finished) == before
+
+
+def test_what_a_killed_process_was_writing_is_cleared_away(finished: Path) -> None:
+    left = [finished / ".slabfield-1-00ff.tmp.npz", finished / "stop-1-0"]
+    for path in left:
+        path.write_bytes(b"half")
+    SpikeSlabMRF.resume(finished)
+    assert not any(path.exists() for path in left)
+
+
+def test_a_folder_without_a_run(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"holds no run\.npz"):
+        SpikeSlabMRF.resume(tmp_path)
+
+
+@pytest.fixture
+def tiny_disk(tmp_path: Path) -> Iterator[Callable[..., Path]]:
+    """Make a file system of a few kilobytes, where that is allowed."""
+    there = tmp_path / "disk"
+    there.mkdir()
+
+    def mount(options: str) -> Path:
+        command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(there)]
+        if os.getuid() != 0 or subprocess.run(command, capture_output=True).returncode != 0:
+            pytest.skip("mounting is not allowed here")
+        return there
+
+    yield mount
+    subprocess.run(["umount", str(there)], capture_output=True)
+
+
+def test_a_full_disk_stops_nothing_and_leaves_the_old_state(
+    finished: Path, tiny_disk: Callable[..., Path], no_interval: None
+) -> None:
+    size = sum(len(content) for content in contents(finished).values())
+    folder = tiny_disk(f"size={size // 4096 * 4096 + 12288}")
+    for path in finished.glob("*.npz"):
+        shutil.copy(path, folder)
+    with pytest.warns(InputWarning, match="No space left.*what was written before is whole"):
+        longer = SpikeSlabMRF.resume(folder, n_draws=4_000)
+    assert longer.posterior_.draws.n_draws == 4_020
+    assert not list(folder.glob(".slabfield-*"))
+    for path in folder.glob("*.npz"):
+        read_sealed(path, "")
+    tiny_disk(f"remount,size={100 * size}")
+    assert_same(longer.posterior_, SpikeSlabMRF.resume(folder).posterior_)
+
+
+def test_a_read_only_folder(tiny_disk: Callable[..., Path]) -> None:
+    folder = tiny_disk("ro")
+    with pytest.raises(InputError, match="Read-only file system"):
+        SpikeSlabMRF(n_draws=5, n_warmup=0).fit(block_rows(), checkpoint=folder / "run")
+    tiny_disk("size=8k")
+    (folder / "full").write_bytes(bytes(8192))
+    with pytest.raises(InputError, match="No space left"):
+        SpikeSlabMRF(n_draws=5, n_warmup=0).fit(block_rows(), checkpoint=folder)
+
+
+def test_one_process_at_a_time(finished: Path) -> None:
+    with Checkpoint(finished).at_work(), pytest.raises(InputError, match="another process"):
+        SpikeSlabMRF.resume(finished)
+
+
+# Real processes, really killed
+
+
+SCRIPT = """
+import sys
+from slabfield import datasets
+from slabfield.cli import main
+from slabfield.sampler import checkpoint
+checkpoint.INTERVAL_SECONDS, checkpoint.MOST_SHARE = 0.02, 1e9
+main()
+"""
+
+
+def start(*arguments: Any, **how: Any) -> subprocess.Popen[str]:
+    environment = os.environ | {"PYTHONPATH": str(SOURCES)}
+    return subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, *map(str, arguments)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, **how,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def csv_file(tmp_path: Path) -> Path:
+    path = tmp_path / "block.csv"
+    rows = block_rows()
+    names = ",".join(f"x{i}" for i in range(rows.shape[1]))
+    np.savetxt(path, rows, "%d", ",", header=names, comments="")
+    return path
+
+
+def options(seed: int = 5) -> list[Any]:
+    return ["--chains", 2, "--warmup", 2_000, "--draws", 20_000, "--seed", seed, "--quiet"]
+
+
+def wait_for(path: Path, process: subprocess.Popen[str], seconds: float = 120.0) -> None:
+    end = time.monotonic() + seconds
+    while not path.exists():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def end_of(process: subprocess.Popen[str]) -> tuple[int, str]:
+    """Wait for a process; return its exit code and what it told of errors."""
+    _, told = process.communicate(timeout=120)
+    return process.returncode, told
+
+
+def test_killed_and_interrupted_runs_resume(csv_file: Path, tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    out = tmp_path / "out"
+    run = start("fit", csv_file, "--out", out, *options(), "--jobs", 1)
+    for kill in range(2):
+        wait_for(out / "checkpoint" / "exact-0.npz", run)
+        time.sleep(rng.uniform(0, 0.6))
+        run.kill()
+        run.communicate()
+        (out / "posterior.nc").unlink(missing_ok=True)
+        run = start("resume", out, "--quiet", "--jobs", 1 + kill % 2)
+    whole = uninterrupted(20_000)
+    code, told = end_of(run)
+    assert code == (0 if whole.converged else 1), told
+    assert_same(whole, load_posterior(out / "posterior.nc"))
+
+
+def uninterrupted(n_draws: int) -> Posterior:
+    told = {"n_chains": 2, "n_warmup": 2_000, "random_state": 5, "n_draws": n_draws}
+    return SpikeSlabMRF(**told).fit(block_rows()).posterior_
+
+
+def at_draws(folder: Path, run: subprocess.Popen[str], since: float = 0.0) -> None:
+    """Wait until all chains are drawing, and have written that since a time."""
+    for chain in range(2):
+        path = folder / f"exact-{chain}.npz"
+        wait_for(path, run)
+        while path.stat().st_mtime < since or "draws/bias" not in read_sealed(path, "")[1]:
+            assert run.poll() is None
+            time.sleep(0.01)
+
+
+def test_ctrl_c_once_and_twice(csv_file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    long = [*options()[:4], "--draws", 400_000, *options()[6:]]
+    run = start("fit", csv_file, "--out", out, *long)
+    at_draws(out / "checkpoint", run)
+    run.send_signal(signal.SIGINT)
+    code, told = end_of(run)
+    assert code == 1
+    assert "Ctrl-C ended the run" in told
+    assert f"slabfield resume {out}" in told
+    first = load_posterior(out / "posterior.nc")
+    assert first.settings["stopped_by"] == "interrupt"
+
+    now = time.time()
+    run = start("resume", out, "--quiet")
+    at_draws(out / "checkpoint", run, now)
+    run.send_signal(signal.SIGINT)
+    time.sleep(0.05)
+    run.send_signal(signal.SIGINT)
+    code, told = end_of(run)
+    assert code == 130
+    assert f"slabfield resume {out}" in told
+    for path in Checkpoint(out / "checkpoint").chain_files():
+        read_sealed(path, "")
+    code, told = end_of(start("fit", csv_file, "--out", out, *options()))
+    assert code == 2
+    assert "400000 there and 20000 here" in told
+    whole = uninterrupted(first.draws.n_draws)
+    assert np.array_equal(first.draws.bias, whole.draws.bias[: first.draws.n_chains])
+
+
+IN_PROCESSES = """
+import joblib, sys
+import numpy as np
+from slabfield import SpikeSlabMRF, datasets
+from slabfield.sampler import checkpoint
+checkpoint.INTERVAL_SECONDS, checkpoint.MOST_SHARE = 0.02, 1e9
+rows = datasets.make_block(60, random_state=0, n_groups=1).rows
+model = SpikeSlabMRF(n_chains=2, n_warmup=2000, n_draws=400_000, random_state=5, n_jobs=2)
+with joblib.parallel_config(backend="loky"):
+    model.fit(rows, checkpoint=sys.argv[1])
+np.save(sys.argv[1] + "/found.npy", model.posterior_.draws.bias)
+"""
+
+
+def children_of(process: subprocess.Popen[str]) -> list[int]:
+    found = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
+    return [int(child) for child in found.split()]
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux")
+@pytest.mark.parametrize("how", ["Ctrl-C", "kill"])
+def test_worker_processes_stop_and_end(how: str, tmp_path: Path) -> None:
+    run = subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", IN_PROCESSES, str(tmp_path)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        env=os.environ | {"PYTHONPATH": str(SOURCES)},
+    )  # fmt: skip
+    at_draws(tmp_path, run)
+    workers = children_of(run)
+    assert workers
+    if how == "Ctrl-C":
+        os.killpg(run.pid, signal.SIGINT)
+        code, told = end_of(run)
+        assert code == 0, told
+        assert np.load(tmp_path / "found.npy").shape[1] > 0
+    else:
+        run.kill()
+        run.communicate(timeout=30)
+    end = time.monotonic() + 30
+    while any(Path(f"/proc/{worker}").exists() for worker in workers):
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    for path in Checkpoint(tmp_path).chain_files():
+        read_sealed(path, "")
