@@ -82,7 +82,8 @@ class CollapsedChain(NamedTuple):
         problem = self.problem
         info: Info = collapsed(
             self.engine, problem.sums, problem.prior, problem.model.group_start, self.state,
-            self.block, self.plan, self.tally, record, first, n_draws, thin, self.rng,
+            self.block, self.plan, self.tally, problem.unknown, record, first, n_draws, thin,
+            self.rng,
         )  # fmt: skip
         return info
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from slabfield._jit import inner, jit
 from slabfield.likelihood.engine import advance
 from slabfield.moves.hyper import draw_hyper
+from slabfield.moves.impute import redraw
 from slabfield.moves.jump import exchange, jump_in_turn, jump_together
 from slabfield.moves.langevin import adjusted_langevin_step, langevin_step
 from slabfield.moves.state import Info
@@ -61,7 +62,7 @@ def keep(record, row, state, sums):
 
 @jit
 def approximate(
-    engine, sums, prior, group_start, langevin, jumps, state, work, jump_work,
+    engine, sums, prior, group_start, langevin, jumps, state, work, jump_work, unknown,
     record, first, n_draws, thin, rng,
 ):  # fmt: skip
     """Algorithm 1 of the paper: hyper-parameters, particles, Langevin step, jumps in parallel."""
@@ -75,6 +76,8 @@ def approximate(
                 engine, sums, prior, group_start, jumps, state, jump_work, rng
             )
             births, born, deaths, died = births + b, born + c, deaths + d, died + e
+            if unknown.row.size > 0:
+                redraw(unknown, engine, sums, state, rng)
         if n_draws > 0:
             keep(record, first + draw, state, sums)
     return Info(births, born, deaths, died, 0)
@@ -82,7 +85,7 @@ def approximate(
 
 @jit
 def adjusted(
-    engine, sums, prior, group_start, langevin, jumps, state, work, jump_work,
+    engine, sums, prior, group_start, langevin, jumps, state, work, jump_work, unknown,
     record, first, n_draws, thin, rng,
 ):  # fmt: skip
     """Bayes Exact: the same moves with exact gradients and exact accept/reject steps."""
@@ -99,6 +102,8 @@ def adjusted(
             )
             births, born, deaths, died = births + b, born + c, deaths + d, died + e
             exchange(engine, sums, prior, group_start, jumps, state, jump_work, N_EXCHANGES, rng)
+            if unknown.row.size > 0:
+                redraw(unknown, engine, sums, state, rng)
         if n_draws > 0:
             keep(record, first + draw, state, sums)
     return Info(births, born, deaths, died, accepted)
@@ -112,7 +117,8 @@ def settle(engine, state, rng):
 
 @jit
 def collapsed(
-    engine, sums, prior, group_start, state, block, plan, tally, record, first, n_draws, thin, rng
+    engine, sums, prior, group_start, state, block, plan, tally, unknown,
+    record, first, n_draws, thin, rng,
 ):  # fmt: skip
     """Collapsed sweeps of a binary pairwise field, in blocks of nodes.
 
@@ -125,6 +131,8 @@ def collapsed(
         for _ in range(thin):
             collapsed_sweep(engine, sums, prior, state, block, plan, tally, rng)
             draw_hyper(state, prior, n_learnt, group_start, rng)
+            if unknown.row.size > 0:
+                redraw(unknown, engine, sums, state, rng)
         if n_draws > 0:
             keep(record, first + draw, state, sums)
     return Info(0, 0, 0, 0, 0)

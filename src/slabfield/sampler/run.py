@@ -16,6 +16,8 @@ from slabfield.likelihood.moments import Engine, row_variances
 from slabfield.likelihood.particles import BinaryParticles, CliqueParticles, particle_engine
 from slabfield.likelihood.pseudo import PseudoRows
 from slabfield.models.loglinear import Cliques
+from slabfield.models.protocol import Sums
+from slabfield.moves.impute import Unknown
 from slabfield.moves.jump import JumpSettings, JumpWork, new_jump_work
 from slabfield.moves.langevin import LangevinSettings, LangevinWork, new_work
 from slabfield.moves.pair import Block, Tally
@@ -34,7 +36,7 @@ from slabfield.sampler.keep import Keeper
 from slabfield.sampler.settings import Settings
 from slabfield.sampler.sound import check_sound, collapsed_like
 from slabfield.sampler.starts import kind_of
-from slabfield.sampler.warmup import Averages, Problem, chunks, random_state
+from slabfield.sampler.warmup import Averages, Problem, chunks, complete, random_state
 
 SCHEMES: dict[str, Callable[..., Any]] = {
     "approximate": approximate,
@@ -63,8 +65,8 @@ class Chain(NamedTuple):
         problem = self.problem
         info: Info = SCHEMES[self.settings.scheme](
             self.engine, problem.sums, problem.prior, problem.model.group_start, self.langevin,
-            self.jumps, self.state, self.work, self.jump_work, record, first, n_draws, thin,
-            self.rng,
+            self.jumps, self.state, self.work, self.jump_work, problem.unknown, record, first,
+            n_draws, thin, self.rng,
         )  # fmt: skip
         return info
 
@@ -88,7 +90,7 @@ KINDS: tuple[type, ...] = (
     *(Chain, CollapsedChain, ChainState, Block, Plan, Tally),
     *(BinaryTable, StateTable, BinaryParticles, CliqueParticles, Cliques),
     *(ExactCubes, ParticleCubes, ParticleWork, PseudoRows),
-    *(LangevinSettings, LangevinWork, JumpSettings, JumpWork),
+    *(LangevinSettings, LangevinWork, JumpSettings, JumpWork, Problem, Sums, Unknown),
 )
 """The named tuples that a chain's state is made of."""
 
@@ -201,10 +203,11 @@ class ChainRun:
             report(self.n_warmed + self.keeper.n_draws)
         else:
             rng = chain_rng(seed, chain_index)
+            own = complete(problem, rng)
             self.chain: Chain | CollapsedChain = (
-                start_collapsed(problem, settings, rng, kind_of(chain_index))
+                start_collapsed(own, settings, rng, kind_of(chain_index))
                 if settings.scheme == "collapsed"
-                else start_chain(problem, settings, rng)
+                else start_chain(own, settings, rng)
             )
             self.averages = first_averages(self.chain) if isinstance(self.chain, Chain) else None
         self._warm_up(report, begin)
@@ -272,12 +275,18 @@ class ChainRun:
             "cpu_seconds": self.cpu_seconds,
             "draws": self.keeper.arrays(),
         }
-        given = {"problem": self.problem, "settings": self.settings}
-        return pack(held, arrays, given), arrays
+        return pack(held, arrays, self._given()), arrays
+
+    def _given(self) -> dict[str, Any]:
+        """Return what is not written with a chain. Missing entries make some of its data its own."""
+        problem = self.problem
+        return {
+            "problem": problem, "model": problem.model, "prior": problem.prior,
+            "settings": self.settings,
+        }  # fmt: skip
 
     def _unpack(self, tree: Any, arrays: Arrays) -> None:
-        given = {"problem": self.problem, "settings": self.settings}
-        held = unpack(tree, arrays, given, KINDS)
+        held = unpack(tree, arrays, self._given(), KINDS)
         self.chain = held["chain"]
         self.averages = None
         if held["averages"] is not None:

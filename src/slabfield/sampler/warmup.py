@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from slabfield.likelihood.moments import Engine, feature_covariance, feature_variances
 from slabfield.models.protocol import Model, Sums
+from slabfield.moves.impute import Unknown, new_unknown
 from slabfield.moves.jump import JumpSettings, jump_order
 from slabfield.moves.langevin import LangevinSettings
 from slabfield.moves.state import ChainState, insert, new_state
@@ -35,12 +36,29 @@ def chunks(total: int, most: int = 1 << 30) -> Iterator[int]:
 
 
 class Problem(NamedTuple):
-    """What is to be learnt: a model, the data's rows and sums, and the prior."""
+    """What is to be learnt: a model, the data's rows and sums, the prior, and missing entries."""
 
     model: Any
     rows: NDArray[Any]
     sums: Sums
     prior: Prior
+    unknown: Unknown = new_unknown(None, np.zeros((0, 0)), np.zeros((0, 0), np.bool_))
+
+
+def complete(problem: Problem, rng: np.random.Generator) -> Problem:
+    """Return the problem with rows and sums of its own, missing entries drawn column by column.
+
+    They are drawn as often 1 as the others of their column are.
+    """
+    known = problem.unknown
+    if known.row.size == 0:
+        return problem
+    rows, missing = problem.rows.copy(), np.zeros(problem.rows.shape, np.bool_)
+    missing[known.row, known.node] = True
+    share = np.average(rows, axis=0, weights=~missing)
+    rows[known.row, known.node] = rng.random(known.row.size) < share[known.node]
+    unknown = new_unknown(problem.model, rows, missing)
+    return problem._replace(rows=rows, sums=problem.model.sums(rows), unknown=unknown)
 
 
 def random_state(problem: Problem, rng: np.random.Generator) -> ChainState:
