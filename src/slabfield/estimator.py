@@ -12,10 +12,13 @@ from platform import python_version
 from time import monotonic
 from typing import Any
 
+import numpy as np
+
 import slabfield
 from slabfield import checks
 from slabfield.face import PosteriorModel, tell_of_compiling
 from slabfield.models.binary import BinaryPairwise
+from slabfield.moves.impute import new_unknown
 from slabfield.posterior.convergence import unsettled
 from slabfield.priors import Prior
 from slabfield.recovery import Recovery, begin_run, posterior_of
@@ -108,6 +111,10 @@ add_probability, delete_probability, pseudo_weight : optional
         Prior probability of edges between nodes of the same group, and of different groups. What is
         said of a single edge (``forbid``, ``require``, then a matrix or dict as
         ``inclusion_prior``) comes before it.
+    na : {"error", "drop", "impute"}
+        What is done about missing entries: nothing is fitted; rows that have any are dropped; or
+        they are unknowns, drawn along with the field, which is right if being missing does not
+        depend on what is missing.
 
     Attributes
     ----------
@@ -183,6 +190,7 @@ add_probability, delete_probability, pseudo_weight : optional
         groups: Any = None,
         within: float | None = None,
         between: float | None = None,
+        na: str = "error",
     ) -> None:
         self.likelihood = likelihood
         self.preset = preset
@@ -215,6 +223,7 @@ add_probability, delete_probability, pseudo_weight : optional
         self.groups = groups
         self.within = within
         self.between = between
+        self.na = na
 
     def fit(
         self, X: Any, y: Any = None, checkpoint: str | os.PathLike[str] | None = None
@@ -238,7 +247,7 @@ add_probability, delete_probability, pseudo_weight : optional
             Itself, fitted.
         """
         self._check_parameters()
-        table = checks.code_binary(X, self.binarize)
+        table = checks.code_binary(X, self.binarize, self.na)
         return self._fit_table(table, None if checkpoint is None else Checkpoint(checkpoint))
 
     def _fit_table(self, table: checks.CodedTable, checkpoint: Checkpoint | None) -> SpikeSlabMRF:
@@ -249,7 +258,7 @@ add_probability, delete_probability, pseudo_weight : optional
             "preset": self.preset, "likelihood": self.likelihood, **asdict(settings),
             "n_chains": self.n_chains, "n_rows": len(table.rows),
             "bias_scale": float(self.bias_scale), **problem.prior.facts(),
-            "data_fingerprint": sha256(table.rows).hexdigest(), "versions": _versions(),
+            "data_fingerprint": _fingerprint(table), "versions": _versions(),
             "fell_back": "",
         }  # fmt: skip
         with checkpoint.at_work() if checkpoint else nullcontext():
@@ -372,7 +381,16 @@ add_probability, delete_probability, pseudo_weight : optional
             float(self.bias_scale) ** -2, inclusion.fixed,
         )  # fmt: skip
         model = BinaryPairwise(n_nodes)
-        return Problem(model, table.rows, model.sums(table.rows), prior)
+        unknown = new_unknown(model, table.rows, table.missing)
+        return Problem(model, table.rows, model.sums(table.rows), prior, unknown)
+
+
+def _fingerprint(table: checks.CodedTable) -> str:
+    """Return a digest of the data."""
+    digest = sha256(table.rows)
+    if table.missing.any():
+        digest.update(np.packbits(table.missing).tobytes())
+    return digest.hexdigest()
 
 
 def _versions() -> dict[str, str]:

@@ -10,7 +10,7 @@ import typer
 NOT_CONVERGED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
 HINTS = {
-    "df.dropna(": "--drop NAME,... leaves columns out",
+    "na='drop'": "--na drop, --na impute, or --drop NAME,... to leave columns out",
     "df.drop(": "--drop NAME,... leaves columns out",
     "binarize": "--binarize NUMBER cuts every numeric column, --binarize NAME=NUMBER,... some",
     'method="gibbs"': "--method gibbs",

@@ -16,6 +16,7 @@ def fit(
     columns: options.Columns = None,
     drop: options.Drop = None,
     binarize: options.Binarize = None,
+    na: options.Na = options.Missing.error,
     sheet: options.Sheet = None,
     forbid: options.Forbid = None,
     require: options.Require = None,
@@ -40,7 +41,7 @@ def fit(
         from slabfield.cli.run import run
 
         table, settings = read_request(
-            file, columns=columns, drop=drop, sheet=sheet, binarize=binarize, forbid=forbid,
+            file, columns=columns, drop=drop, sheet=sheet, binarize=binarize, na=na, forbid=forbid,
             require=require, likelihood=likelihood, preset=preset, chains=chains, draws=draws,
             time_budget=time_budget, warmup=warmup, seed=seed, jobs=jobs,
         )  # fmt: skip

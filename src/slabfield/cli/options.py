@@ -27,6 +27,14 @@ class Preset(StrEnum):
     paper = "paper"
 
 
+class Missing(StrEnum):
+    """What is done about missing entries."""
+
+    error = "error"
+    drop = "drop"
+    impute = "impute"
+
+
 File = Annotated[
     Path,
     typer.Argument(
@@ -52,6 +60,13 @@ Binarize = Annotated[
         metavar="NUM|NAME=NUM,...",
         rich_help_panel=DATA,
         help="1 where a value is at least NUM, in every numeric column or in those named.",
+    ),
+]
+Na = Annotated[
+    Missing,
+    typer.Option(
+        rich_help_panel=DATA,
+        help="Missing entries: refuse them, drop their rows, or draw them along with the field.",
     ),
 ]
 Sheet = Annotated[

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slabfield.checks.reading import read_table
-from slabfield.cli.options import Likelihood, Preset
+from slabfield.cli.options import Likelihood, Missing, Preset
 from slabfield.cli.pairs import read_pairs
 from slabfield.cli.parse import parse_binarize, parse_draws, select_columns
 from slabfield.cli.run import Settings
@@ -23,6 +23,7 @@ def read_request(
     drop: str | None,
     sheet: str | None,
     binarize: str | None,
+    na: Missing = Missing.error,
     forbid: Sequence[str] | None,
     require: Sequence[str] | None,
     likelihood: Likelihood,
@@ -40,7 +41,7 @@ def read_request(
     ----------
     file : Path
         The table.
-    columns, drop, sheet, binarize, forbid, require, likelihood, preset, chains, draws, \
+    columns, drop, sheet, binarize, na, forbid, require, likelihood, preset, chains, draws, \
 time_budget, warmup, seed, jobs
         Options of the same names.
 
@@ -68,6 +69,7 @@ time_budget, warmup, seed, jobs
         time_budget=time_budget,
         n_warmup=warmup,
         binarize=thresholds,
+        na=na.value,
         random_state=seed,
         n_jobs=jobs,
         forbid=read_pairs(forbid or (), names, "--forbid"),

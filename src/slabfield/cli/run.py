@@ -35,6 +35,7 @@ class Settings(NamedTuple):
     time_budget: float | None = None
     n_warmup: int | None = None
     binarize: float | dict[str, float] | None = None
+    na: str = "error"
     random_state: int | None = None
     n_jobs: int | None = None
     forbid: Sequence[tuple[str, str]] = ()

@@ -278,7 +278,7 @@ class ChainRun:
         return pack(held, arrays, self._given()), arrays
 
     def _given(self) -> dict[str, Any]:
-        """Return what is not written with a chain. Missing entries make some of its data its own."""
+        """Return what is not written with a chain, whose data may be its own (missing entries)."""
         problem = self.problem
         return {
             "problem": problem, "model": problem.model, "prior": problem.prior,
