@@ -129,7 +129,7 @@ def cost() -> pd.DataFrame:
     """Size of a chain's state and the time to write it, beside the standard interval."""
     found = []
     rng = np.random.default_rng(1)
-    kinds = (("exact", 16, 300), ("pseudo", 64, 1_000), ("particles", 64, 300))
+    kinds = (("exact", 12, 500), ("pseudo", 64, 200), ("particles", 32, 100))
     for likelihood, n_nodes, n_draws in kinds:
         data = (rng.random((1_000, n_nodes)) < 0.3).astype(int)
         told: dict[str, Any] = {"n_chains": 1, "random_state": 1, "n_warmup": 20}

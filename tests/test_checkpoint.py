@@ -305,7 +305,9 @@ def tiny_disk(tmp_path: Path) -> Iterator[Callable[..., Path]]:
         return there
 
     yield mount
-    subprocess.run(["umount", str(there)], capture_output=True)
+    # one may have been mounted over another
+    while subprocess.run(["umount", str(there)], capture_output=True).returncode == 0:
+        pass
 
 
 def test_a_full_disk_stops_nothing_and_leaves_the_old_state(
@@ -353,12 +355,27 @@ main()
 """
 
 
-def start(*arguments: Any, **how: Any) -> subprocess.Popen[str]:
-    environment = os.environ | {"PYTHONPATH": str(SOURCES)}
-    return subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, *map(str, arguments)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, **how,
+STARTED: list[subprocess.Popen[str]] = []
+
+
+@pytest.fixture(autouse=True)
+def no_process_is_left() -> Iterator[None]:
+    yield
+    while STARTED:
+        process = STARTED.pop()
+        process.kill()
+        process.communicate()
+
+
+def start(*arguments: Any, script: str = SCRIPT) -> subprocess.Popen[str]:
+    """Start a process, and a group of processes with it."""
+    process = subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", script, *map(str, arguments)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        env=os.environ | {"PYTHONPATH": str(SOURCES)},
     )  # fmt: skip
+    STARTED.append(process)
+    return process
 
 
 @pytest.fixture
@@ -473,11 +490,7 @@ def children_of(process: subprocess.Popen[str]) -> list[int]:
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux")
 @pytest.mark.parametrize("how", ["Ctrl-C", "kill"])
 def test_worker_processes_stop_and_end(how: str, tmp_path: Path) -> None:
-    run = subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-c", IN_PROCESSES, str(tmp_path)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-        env=os.environ | {"PYTHONPATH": str(SOURCES)},
-    )  # fmt: skip
+    run = start(tmp_path, script=IN_PROCESSES)
     at_draws(tmp_path, run)
     workers = children_of(run)
     assert workers

@@ -7,6 +7,7 @@ import os
 import secrets
 from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
 
 from slabfield.checks import InputError
 
@@ -96,27 +97,24 @@ def check_target(path: str | os.PathLike[str]) -> Path:
     return target
 
 
-def digest_of(path: Path, size: int, head: bytes) -> str:
+def digest_of(file: BinaryIO, size: int, head: bytes) -> str:
     """SHA-256 of the first bytes of a file, and of what the line that seals it begins with.
 
     Examples
     --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
+    >>> from io import BytesIO
     >>> from slabfield.files import digest_of
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "note.txt"
-    ...     path.write_text("done") and digest_of(path, 4, b"")[:8]
+    >>> digest_of(BytesIO(b"done, and more"), 4, b"")[:8]
     'a4c3ed04'
     """
     digest = hashlib.sha256()
     left = size
-    with open(path, "rb") as file:
-        while left > 0:
-            piece = file.read(min(PIECE, left))
-            if not piece:
-                break
-            digest.update(piece)
-            left -= len(piece)
+    file.seek(0)
+    while left > 0:
+        piece = file.read(min(PIECE, left))
+        if not piece:
+            break
+        digest.update(piece)
+        left -= len(piece)
     digest.update(head)
     return digest.hexdigest()

@@ -29,8 +29,8 @@ def append_seal(path: Path, version: int = FORMAT) -> None:
         Version of what the file holds, and where.
     """
     head = b"\nslabfield posterior format %04d sha256 " % version
-    digest = digest_of(path, path.stat().st_size, head)
-    with open(path, "ab") as file:
+    with open(path, "rb+") as file:
+        digest = digest_of(file, path.stat().st_size, head)
         file.write(head + digest.encode() + b"\n")
 
 
@@ -73,7 +73,9 @@ def _check(path: Path, begin: bytes, seal: bytes, size: int) -> None:
             f"still open it). {SAVE_AGAIN}."
         )
     head = seal[: match.start(2)]
-    if digest_of(path, size - SEAL_LENGTH, head) != match[2].decode():
+    with open(path, "rb") as file:
+        digest = digest_of(file, size - SEAL_LENGTH, head)
+    if digest != match[2].decode():
         raise InputError(
             f"{path} is damaged: what it holds ({size:,} bytes) is not what was written. "
             f"{SAVE_AGAIN}."

@@ -112,8 +112,8 @@ def write_sealed(path: Path, told: Mapping[str, Any], arrays: Arrays) -> None:
         with open(temporary, "wb") as file:
             np.savez(file, told=text, **arrays)  # type: ignore[arg-type]
         head = b"\nslabfield checkpoint format %04d sha256 " % FORMAT
-        digest = digest_of(temporary, temporary.stat().st_size, head)
-        with open(temporary, "ab") as file:
+        with open(temporary, "rb+") as file:
+            digest = digest_of(file, temporary.stat().st_size, head)
             file.write(head + digest.encode() + b"\n")
 
     write_atomically(path, write)
@@ -136,18 +136,18 @@ def plain_failures(path: Path, advice: str) -> Iterator[None]:
 
 def read_sealed(path: Path, advice: str) -> tuple[dict[str, Any], Arrays]:
     """Read what :func:`write_sealed` wrote, if every byte is as it was written."""
-    with plain_failures(path, advice):
-        size = path.stat().st_size
-        with open(path, "rb") as file:
-            file.seek(max(size - SEAL_LENGTH, 0))
-            seal = file.read()
+    # opened once: a run at work may put another file in its place meanwhile
+    with plain_failures(path, advice), open(path, "rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(size - SEAL_LENGTH, 0))
+        seal = file.read()
         match = SEAL.fullmatch(seal)
         if match is None:
             raise InputError(
                 f"{path} must end with the line that a checkpoint ends with; found something else: "
                 f"it was cut short, or is another file. {advice}."
             )
-        if digest_of(path, size - SEAL_LENGTH, seal[: match.start(2)]) != match[2].decode():
+        if digest_of(file, size - SEAL_LENGTH, seal[: match.start(2)]) != match[2].decode():
             raise InputError(
                 f"{path} is damaged: what it holds ({size:,} bytes) is not what was written. "
                 f"{advice}."
@@ -157,10 +157,11 @@ def read_sealed(path: Path, advice: str) -> tuple[dict[str, Any], Arrays]:
                 f"{path} has format {int(match[1])}; this version of slabfield reads format "
                 f"{FORMAT}. Go on with the version that wrote it, {OTHER_FOLDER}."
             )
-        with np.load(path, allow_pickle=False) as file:
-            if any(member.compress_type != zipfile.ZIP_STORED for member in file.zip.infolist()):
+        file.seek(0)
+        with np.load(file, allow_pickle=False) as held:
+            if any(member.compress_type != zipfile.ZIP_STORED for member in held.zip.infolist()):
                 raise ValueError("compressed arrays")
-            arrays = {name: file[name] for name in file.files}
+            arrays = {name: held[name] for name in held.files}
         told = json.loads(arrays.pop("told").tobytes())
         if not isinstance(told, dict):
             raise ValueError("no settings")
