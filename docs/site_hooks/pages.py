@@ -1,4 +1,4 @@
-"""Pages of the site that are kept elsewhere in the project, and roles of docstrings as plain code."""
+"""Pages of the site that are kept elsewhere in the project; roles of docstrings as code."""
 
 from __future__ import annotations
 
