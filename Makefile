@@ -42,7 +42,7 @@ demo: $(STAMP)
 	$(BIN)/slabfield demo
 
 docs: $(DOCS)
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "Open site/index.html"
 
 gallery: $(STAMP)

@@ -39,4 +39,5 @@ def _mathml(source: str, display: str) -> str:
     mathml: str = convert(source.strip(), display=display)
     if "\\" in mathml:
         raise ValueError(f"latex2mathml left a command as it is in: {source}")
-    return mathml
+    # \sim is a relation, with space on both sides; latex2mathml takes it for a letter
+    return mathml.replace("<mi>&#x0007E;</mi>", "<mo>&#x0223C;</mo>")
