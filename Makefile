@@ -5,12 +5,16 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+DOCS := $(VENV)/.installed-docs
 
-.PHONY: help demo test test-slow calibration lint types bench lattice accuracy realdata torture reproduce clean
+.PHONY: help demo docs gallery test test-slow calibration lint types bench lattice accuracy realdata \
+	torture reproduce clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo       learn a network from the digits that scikit-learn carries (slabfield-demo/)"
+	@echo "make docs       build the documentation into site/, which opens offline; warnings are errors"
+	@echo "make gallery    run the programs in examples/; makes the pictures of docs/gallery.md anew"
 	@echo "make test       all tests but the slow ones, and every example in the docstrings"
 	@echo "make test-slow  the long statistical tests"
 	@echo "make calibration"
@@ -30,8 +34,20 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
 	touch $@
 
+$(DOCS): $(STAMP)
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	touch $@
+
 demo: $(STAMP)
 	$(BIN)/slabfield demo
+
+docs: $(DOCS)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "Open site/index.html"
+
+gallery: $(STAMP)
+	cd docs/images/gallery && for example in ../../../examples/*.py; do \
+		../../../$(BIN)/python $$example || exit 1; done
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --doctest-modules src tests
@@ -70,6 +86,6 @@ reproduce: $(STAMP)
 	$(BIN)/slabfield reproduce all --scale $(SCALE)
 
 clean:
-	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks build dist
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks build dist site
 	rm -rf slabfield-demo slabfield-out slabfield-compare
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
