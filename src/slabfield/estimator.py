@@ -5,24 +5,20 @@ from __future__ import annotations
 import os
 from contextlib import nullcontext
 from dataclasses import asdict, replace
-from hashlib import sha256
-from importlib.metadata import version
 from math import inf
-from platform import python_version
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-import slabfield
 from slabfield import checks
 from slabfield.face import PosteriorModel, tell_of_compiling
 from slabfield.models.binary import BinaryPairwise
 from slabfield.moves.impute import new_unknown
 from slabfield.posterior.convergence import unsettled
 from slabfield.priors import Prior
-from slabfield.recovery import Recovery, begin_run, posterior_of
+from slabfield.recovery import Recovery, begin_run, fingerprint, posterior_of, versions
 from slabfield.sampler.checkpoint import Checkpoint
+from slabfield.sampler.cluster import Cluster
+from slabfield.sampler.connect import open_client
 from slabfield.sampler.parallel import (
     Limits,
     Outcome,
@@ -43,6 +39,9 @@ from slabfield.sampler.settings import (
     pseudo,
 )
 from slabfield.sampler.warmup import Problem
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 LIKELIHOODS = ("auto", "exact", "particles", "pseudo")
 PRESETS = ("default", "paper")
@@ -226,7 +225,11 @@ add_probability, delete_probability, pseudo_weight : optional
         self.na = na
 
     def fit(
-        self, X: Any, y: Any = None, checkpoint: str | os.PathLike[str] | None = None
+        self,
+        X: Any,
+        y: Any = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        cluster: Client | str | None = None,
     ) -> SpikeSlabMRF:
         """Draw from the posterior given the rows of X; y is ignored.
 
@@ -240,6 +243,9 @@ add_probability, delete_probability, pseudo_weight : optional
             holds the states of this run already (the same data, settings and seed), the chains go
             on from there, and the draws are those of a run that was never interrupted. Ctrl-C then
             stops the chains, and returns what there is.
+        cluster : distributed.Client or str, optional
+            Where chains run: a client of Dask distributed, or the address of its scheduler,
+            tcp://HOST:PORT. The draws are the same.
 
         Returns
         -------
@@ -248,17 +254,21 @@ add_probability, delete_probability, pseudo_weight : optional
         """
         self._check_parameters()
         table = checks.code_binary(X, self.binarize, self.na)
-        return self._fit_table(table, None if checkpoint is None else Checkpoint(checkpoint))
+        held = None if checkpoint is None else Checkpoint(checkpoint)
+        with open_client(cluster) as client:
+            return self._fit_table(table, held, client)
 
-    def _fit_table(self, table: checks.CodedTable, checkpoint: Checkpoint | None) -> SpikeSlabMRF:
-        started = monotonic()
+    def _fit_table(
+        self, table: checks.CodedTable, checkpoint: Checkpoint | None, client: Client | None
+    ) -> SpikeSlabMRF:
+        started, cluster = monotonic(), None if client is None else Cluster(client)
         settings = self._settings(*table.rows.shape)
         problem = self._problem(table)
         told: dict[str, Any] = {
             "preset": self.preset, "likelihood": self.likelihood, **asdict(settings),
             "n_chains": self.n_chains, "n_rows": len(table.rows),
             "bias_scale": float(self.bias_scale), **problem.prior.facts(),
-            "data_fingerprint": _fingerprint(table), "versions": _versions(),
+            "data_fingerprint": fingerprint(table), "versions": versions(),
             "fell_back": "",
         }  # fmt: skip
         with checkpoint.at_work() if checkpoint else nullcontext():
@@ -269,11 +279,11 @@ add_probability, delete_probability, pseudo_weight : optional
                 started = checkpoint.begun
             deadline = inf if self.time_budget is None else started + self.time_budget
             try:
-                outcome = self._run(problem, settings, seed, deadline, goal, checkpoint)
+                outcome = self._run(problem, settings, seed, deadline, goal, checkpoint, cluster)
             except Unfit as reason:
                 settings = self._with_own(pseudo())
                 told |= {**asdict(settings), "fell_back": str(reason)}
-                outcome = self._run(problem, settings, seed, deadline, goal, checkpoint)
+                outcome = self._run(problem, settings, seed, deadline, goal, checkpoint, cluster)
             checks.keep_names(self, table)
             self._keep(outcome, list(table.names), told | {"seed": seed}, checkpoint)
         return self
@@ -286,6 +296,7 @@ add_probability, delete_probability, pseudo_weight : optional
         deadline: float,
         goal: int | None,
         checkpoint: Checkpoint | None,
+        cluster: Cluster | None,
     ) -> Outcome:
         """Run all chains, as long as they are to run."""
         names = [str(i) for i in range(problem.model.n_nodes)]
@@ -304,7 +315,7 @@ add_probability, delete_probability, pseudo_weight : optional
         ):
             return run_chains(
                 problem, settings, self.n_chains, seed, self.n_jobs, reporter, limits, examine,
-                checkpoint,
+                checkpoint, cluster,
             )  # fmt: skip
 
     def _check_parameters(self) -> None:
@@ -383,17 +394,3 @@ add_probability, delete_probability, pseudo_weight : optional
         model = BinaryPairwise(n_nodes)
         unknown = new_unknown(model, table.rows, table.missing)
         return Problem(model, table.rows, model.sums(table.rows), prior, unknown)
-
-
-def _fingerprint(table: checks.CodedTable) -> str:
-    """Return a digest of the data."""
-    digest = sha256(table.rows)
-    if table.missing.any():
-        digest.update(np.packbits(table.missing).tobytes())
-    return digest.hexdigest()
-
-
-def _versions() -> dict[str, str]:
-    """Return what the draws may depend on, bit for bit."""
-    others = {name: version(name) for name in ("numpy", "scipy", "numba")}
-    return {"slabfield": slabfield.__version__, "python": python_version(), **others}
