@@ -28,6 +28,7 @@ def fit(
     warmup: options.Warmup = None,
     seed: options.Seed = None,
     jobs: options.Jobs = None,
+    cluster: options.Cluster = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Learn a network from the two-valued columns of FILE.
@@ -45,6 +46,6 @@ def fit(
             require=require, likelihood=likelihood, preset=preset, chains=chains, draws=draws,
             time_budget=time_budget, warmup=warmup, seed=seed, jobs=jobs,
         )  # fmt: skip
-        converged = run(table, settings, out, quiet)
+        converged = run(table, settings, out, quiet, cluster)
     if not converged:
         raise typer.Exit(NOT_CONVERGED)

@@ -131,6 +131,14 @@ Jobs = Annotated[
     int | None,
     typer.Option(rich_help_panel=RUN, help="Chains run at the same time; -1: all cores."),
 ]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        metavar="tcp://HOST:PORT",
+        rich_help_panel=RUN,
+        help="Run on the workers of this Dask scheduler (needs slabfield[dask]).",
+    ),
+]
 Out = Annotated[
     Path, typer.Option(rich_help_panel=OUTPUT, help="Folder for everything that is written.")
 ]
