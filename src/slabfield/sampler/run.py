@@ -182,6 +182,13 @@ class ChainRun:
     between two chunks when asked to.
     """
 
+    problem: Problem
+    settings: Settings
+    file: ChainFile | None
+    n_warmed: int
+    cpu_seconds: float
+    keeper: Keeper
+
     def __init__(
         self,
         problem: Problem,
