@@ -217,6 +217,11 @@ def test_what_is_no_cluster(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> No
         SpikeSlabMRF().fit(block_rows(), cluster=cluster)
 
 
+def test_certificates_are_asked_for() -> None:
+    with pytest.raises(InputError, match="no certificate in Dask's configuration"):
+        SpikeSlabMRF().fit(block_rows(), cluster="tls://127.0.0.1:8786")
+
+
 def test_a_scheduler_without_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connect, "WORKER_SECONDS", 0.2)
     port = free_port()

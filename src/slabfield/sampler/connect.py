@@ -37,7 +37,7 @@ def open_client(cluster: Client | str | None) -> Iterator[Client | None]:
         yield None
         return
     try:
-        from distributed import Client
+        from distributed import Client, Security
     except ImportError:
         raise InputError(
             "cluster needs the package distributed; it is not installed. Install slabfield[dask]."
@@ -50,6 +50,13 @@ def open_client(cluster: Client | str | None) -> Iterator[Client | None]:
         raise InputError(
             "cluster must be the address of a Dask scheduler, such as tcp://HOST:PORT, or a "
             f"distributed.Client; found {shown_value(cluster)}."
+        )
+    told = Security().get_connection_args("client")
+    if cluster.startswith("tls://") and told.get("ssl_context") is None:
+        raise InputError(
+            f"cluster needs a certificate where its address begins with tls; found {cluster}, and "
+            "no certificate in Dask's configuration. Set distributed.comm.tls there, or pass a "
+            "distributed.Client that has one."
         )
     try:
         client = Client(cluster, timeout=REACH_SECONDS, set_as_default=False)

@@ -204,7 +204,10 @@ def _at_once(
     from joblib import Parallel, delayed, effective_n_jobs
     from threadpoolctl import threadpool_limits
 
-    n_jobs = n_jobs if n_jobs is not None else min(len(tasks), effective_n_jobs(-1))
+    if n_jobs is None:
+        # what joblib was told, or else all cores, of wherever it was told to run them
+        told = effective_n_jobs(None)
+        n_jobs = min(len(tasks), told if told > 1 else effective_n_jobs(-1))
     calls = (delayed(_task)(os.getpid(), function, task) for task in tasks)
     with threadpool_limits(1, user_api="blas"):
         found: list[ChainRun] = Parallel(n_jobs=n_jobs, prefer="threads")(calls)
