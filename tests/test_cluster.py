@@ -247,9 +247,10 @@ def test_workers_with_other_code_are_refused(local: Local, monkeypatch: pytest.M
 
 def test_a_worker_is_killed_and_the_draws_are_the_same(local: Local) -> None:
     """The last test that uses the workers: afterwards there is one."""
-    told: dict[str, Any] = {"likelihood": "particles", "n_warmup": 50, "n_draws": 1_500}
+    rows = datasets.make_block(100, random_state=1).rows
+    told: dict[str, Any] = {"likelihood": "particles", "n_warmup": 50, "n_draws": 3_000}
     told |= {"n_chains": 3, "random_state": 9}
-    here = SpikeSlabMRF(**told).fit(block_rows()).posterior_
+    here = SpikeSlabMRF(**told).fit(rows).posterior_
     pids = local.client.run(os.getpid)
     victim, pid = next(iter(pids.items()))
     over = threading.Event()
@@ -270,7 +271,7 @@ def test_a_worker_is_killed_and_the_draws_are_the_same(local: Local) -> None:
     thread = threading.Thread(target=kill)
     thread.start()
     try:
-        there = SpikeSlabMRF(**told).fit(block_rows(), cluster=local.client).posterior_
+        there = SpikeSlabMRF(**told).fit(rows, cluster=local.client).posterior_
     finally:
         over.set()
         thread.join()
