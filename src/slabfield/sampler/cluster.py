@@ -169,6 +169,7 @@ class Cluster:
     def __init__(self, client: Client) -> None:
         self.client, self.code = client, source_fingerprint(COMPILED)
         self._sent: tuple[Problem | None, Any] = (None, None)
+        self.told = False
 
     def start(
         self,
@@ -237,26 +238,33 @@ class Cluster:
         """Send the data to every worker, once; a worker that comes later has them from another."""
         sent, future = self._sent
         if sent is not problem or future.status != "finished":
+            while self._alone():
+                time.sleep(LOOK_EVERY)
             (future,) = self.client.scatter([problem], broadcast=True, hash=False)
             self._sent = problem, future
         return future
 
     def _next(self, came: SimpleQueue[Any]) -> Any:
-        """Wait for the next task; say so, once, if there is nobody to do it."""
-        alone = False
+        """Wait for the next task."""
         while True:
             try:
                 return came.get(timeout=LOOK_EVERY)
             except Empty:
-                self._check_alive(0)
-                if not alone and not workers_of(self.client):
-                    alone = True
-                    warnings.warn(
-                        f"The cluster at {address_of(self.client)} has lost all its workers; the "
-                        "run waits for others. Start some: dask worker ADDRESS.",
-                        InputWarning,
-                        stacklevel=2,
-                    )
+                self._alone()
+
+    def _alone(self) -> bool:
+        """Whether there is no worker; that is told once."""
+        self._check_alive(0)
+        alone = not workers_of(self.client)
+        if alone and not self.told:
+            self.told = True
+            warnings.warn(
+                f"The cluster at {address_of(self.client)} has lost all its workers; the run waits "
+                "for others. Start some: dask worker ADDRESS.",
+                InputWarning,
+                stacklevel=2,
+            )
+        return alone
 
     def _found(self, future: Any) -> State | None:
         """Return what a task came to; None if it got lost with data on a worker that died."""
