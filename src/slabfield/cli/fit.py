@@ -32,7 +32,7 @@ def fit(
 ) -> None:
     """Learn a network from the two-valued columns of FILE.
 
-    Writes the table of edges edges.csv, the picture network.png, the graph network.graphml, all
+    Writes the table of edges edges.csv, pictures, the graph network.graphml, all
     draws (posterior.nc) and the page report.html. In edges.csv a name that a spreadsheet would take
     for a formula, one that begins with = + - or @, has a single quote before it.
     """

@@ -149,7 +149,7 @@ def finish(
             show_text(note)
         show_edges(edges)
         show_text(summarise(edges, posterior.converged, posterior.settings, known))
-        show_text(f"Written in {out}: {listed(written)}.")
+        show_text(f"Written in {out}: {listed(written, shown=len(written))}.")
     interrupted = posterior.settings.get("stopped_by") == "interrupt"
     told = [str(w.message) for w in caught if issubclass(w.category, InputWarning)]
     for text in dict.fromkeys([*told, *posterior.warnings]):
