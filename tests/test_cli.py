@@ -167,6 +167,7 @@ def test_options_reach_the_estimator(
             "n_warmup": 10,
             "random_state": 5,
             "n_jobs": 2,
+            "na": "error",
             "forbid": [],
             "require": [],
             "progress": False,
