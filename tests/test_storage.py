@@ -13,7 +13,7 @@ import xarray as xr
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from slabfield import Posterior, load_posterior
+from slabfield import Posterior, SpikeSlabMRF, datasets, load_posterior
 from slabfield.checks import InputError
 from slabfield.draws import Draws
 from slabfield.posterior import tree as tree_module
@@ -377,3 +377,32 @@ def test_no_more_memory_is_asked_for_than_the_file_can_hold(tmp_path: Path) -> N
         huge("sparse/edge_number", (2**40,))(file)
     append_seal(path)
     assert "found sparse/edge_number of shape (1099511627776,)" in refusal(path)
+
+
+def test_the_tree_has_what_arviz_looks_for_around_a_posterior() -> None:
+    data = datasets.make_block(80, random_state=1, n_groups=1)
+    posterior = SpikeSlabMRF(n_draws=300, random_state=1).fit(data.rows).posterior_
+    tree = posterior.to_datatree(X=data.rows)
+    assert {"posterior", "prior", "sample_stats", "observed_data", "posterior_predictive"} <= set(
+        tree.children
+    )
+    prior = tree["prior/p0"].to_numpy()
+    assert prior.mean() == pytest.approx(0.5, abs=0.02)
+    assert prior.var() == pytest.approx(1 / 44, abs=0.005)
+    assert tree["prior/sigma0"].to_numpy() ** -2 == pytest.approx(1.0, abs=6)
+    first, second = np.triu_indices(4, 1)
+    both = (data.rows[:, first] * data.rows[:, second]).mean(axis=0)
+    np.testing.assert_allclose(tree["observed_data/pair_frequency"], both)
+    np.testing.assert_allclose(tree["observed_data/node_frequency"], data.rows.mean(axis=0))
+    again = tree["posterior_predictive/pair_frequency"]
+    assert again.dims == ("chain", "draw", "edge")
+    np.testing.assert_allclose(again.mean(("chain", "draw")), both, atol=0.08)
+    assert "observed_data" not in posterior.to_datatree()
+
+
+def test_a_fixed_p0_is_fixed_in_the_prior_too() -> None:
+    rows = datasets.make_block(60, random_state=0, n_groups=1).rows
+    fixed = SpikeSlabMRF(n_draws=50, random_state=0, inclusion_prior=0.2, slab_prior=1.5).fit(rows)
+    tree = fixed.posterior_.to_datatree()
+    assert np.all(tree["prior/p0"] == 0.2)
+    assert np.all(tree["prior/sigma0"] == 1.5)

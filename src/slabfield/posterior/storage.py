@@ -17,6 +17,7 @@ from slabfield.checks import InputError
 from slabfield.draws import DENSE_LIMIT, Draws, sparse_where
 from slabfield.files import check_target, write_atomically
 from slabfield.posterior.seal import SAVE_AGAIN, append_seal, check_seal
+from slabfield.posterior.tree import make_tree
 
 if TYPE_CHECKING:
     from slabfield.posterior.posterior import Posterior
@@ -31,7 +32,7 @@ def save_posterior(
 ) -> None:
     """Write a posterior to a file; see ``Posterior.save``."""
     target = check_target(path)
-    tree = posterior.to_datatree(dense)
+    tree = make_tree(posterior, dense)
     encoding = {
         group.path: {name: _encoding(values.size) for name, values in group.data_vars.items()}
         for group in tree.subtree
