@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slabfield.checks.delimited import check_names, read_delimited
+from slabfield.checks.delimited import check_names, read_delimited, refuse_empty
 from slabfield.checks.errors import InputError, listed
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def read_table(path: Path, sheet: str | None = None) -> pd.DataFrame:
     content = _read_bytes(path)
     if content.startswith(GZIP):
         content = _unpack(path, content)
-        _refuse_empty(path, content)
+        refuse_empty(path, content)
     if content.startswith(ZIP):
         return _read_excel(path, content, sheet)
     if sheet is not None:
@@ -103,7 +103,7 @@ def _read_bytes(path: Path) -> bytes:
         ) from None
     if len(content) > MOST_BYTES:
         raise InputError(_too_large(path, "found more"))
-    _refuse_empty(path, content)
+    refuse_empty(path, content)
     return content
 
 
@@ -112,14 +112,6 @@ def _too_large(path: Path, found: str) -> str:
         f"{path} must hold at most {MOST_BYTES / 2**30:g} GiB, unpacked; {found}. Take a part of "
         "its rows, or only the columns that are to be nodes."
     )
-
-
-def _refuse_empty(path: Path, content: bytes) -> None:
-    if not content.strip():
-        raise InputError(
-            f"{path} must hold a table; found an empty file. Write the column names in its first "
-            "line and one row a line below."
-        )
 
 
 def _unpack(path: Path, content: bytes) -> bytes:
