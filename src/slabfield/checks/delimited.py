@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from slabfield.checks.errors import InputError, listed
+from slabfield.checks.errors import InputError, check_width, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -169,6 +169,7 @@ def _check_lines(path: Path, text: str, delimiter: str) -> list[str]:
             if not fields:
                 continue
             if names is None:
+                check_width(len(fields))
                 names = check_names(path, fields)
                 continue
             n_rows += 1

@@ -15,6 +15,10 @@ Array = NDArray[np.float64]
 
 DEFAULT_SHAPE = 5.0
 
+# Wider ones have couplings and biases in them whose exponentials overflow: see docs/degenerate.md
+WIDEST_BIAS = 100.0
+WIDEST_SLAB = 30.0
+
 
 class InclusionPrior(NamedTuple):
     """The prior probability of each edge, learnt or fixed.
@@ -142,6 +146,12 @@ def check_slab_prior(value: object) -> SlabPrior:
                 f"slab_prior, as one number, must be positive (it is sigma0); got {scale:g}. "
                 "Pass for example 1.0, or a pair (5, 5) to learn it."
             )
+        if scale > WIDEST_SLAB:
+            raise InputError(
+                f"slab_prior, as one number, must be at most {WIDEST_SLAB:g} (a coupling of 10 makes "
+                f"odds 22,000 times as large); got {scale:g}. Pass for example 1.0, or a pair "
+                "(5, 5) to learn it."
+            )
         return SlabPrior(DEFAULT_SHAPE, DEFAULT_SHAPE, scale)
     numbers = _as_numbers(value)
     if numbers is None or numbers.ndim != 1:
@@ -150,6 +160,12 @@ def check_slab_prior(value: object) -> SlabPrior:
             f"got {shown_value(value)}. Pass for example (5, 5)."
         )
     c, d = _positive_pair("slab_prior", numbers, "one positive number to fix sigma0")
+    typical = float(np.sqrt(d / c))
+    if typical > WIDEST_SLAB:
+        raise InputError(
+            f"slab_prior, as a pair (shape, rate), must have sqrt(rate / shape), the typical size "
+            f"of couplings, of at most {WIDEST_SLAB:g}; got {typical:g}. Pass for example (5, 5)."
+        )
     return SlabPrior(c, d, float("nan"))
 
 
