@@ -112,7 +112,7 @@ def _long_parquet() -> bytes:
     import pyarrow.parquet as pq
 
     packed, zeros = io.BytesIO(), np.zeros(1 << 22, np.int8)
-    columns = pa.table({name: zeros for name in ("sleep", "work", "joy", "food")})
+    columns = pa.table(dict.fromkeys(("sleep", "work", "joy", "food"), zeros))
     with pq.ParquetWriter(packed, columns.schema) as writer:
         for _ in range(20):
             writer.write_table(columns)

@@ -21,11 +21,11 @@ from timing import table
 PAGE = Path(__file__).parents[1] / "docs" / "bad-input.md"
 HEAD = """# Bad input, and the message it gets
 
-Made by `make bad-input` (`benchmarks/bad_input.py`), which hands in all of this and writes down what
-is said; a test compares the page with what is said now. In Python the messages are those of
-`slabfield.checks.InputError`, a `ValueError`; on the command line they are printed after `Error:` on
-standard error, with the names that parameters have there, and the exit code is 2. Nothing is fitted
-and no file is written in any of these cases.
+Made by `make bad-input` (`benchmarks/bad_input.py`), which hands in all of this and writes down
+what is said; a test compares the page with what is said now. In Python the messages are those of
+`slabfield.checks.InputError`, a `ValueError`; on the command line they are printed after `Error:`
+on standard error, with the names that parameters have there, and the exit code is 2. Nothing is
+fitted and no file is written in any of these cases.
 
 """
 LONGEST = 600

@@ -32,6 +32,9 @@ TABLES: dict[str, Any] = {
     "lists in a column": _beside([[1], [2], [1]]),
     "two faults at once": pd.DataFrame({"a": [0, 1, 2], "b": [0.0, np.nan, 1.0]}),
     "the same name twice": pd.DataFrame([[0, 1], [1, 0]], columns=["a", "a"]),
+    "half a character in a name": pd.DataFrame(
+        [[0, 1], [1, 0]], columns=pd.Index(["a", "\ud800"], dtype=object)
+    ),
     "one row": [[0, 1, 1]],
     "no rows": np.zeros((0, 3)),
     "one column": [[0], [1]],
@@ -77,6 +80,7 @@ PARAMETERS: list[dict[str, Any]] = [
     {"bias_scale": 1000},
     {"slab_prior": 0},
     {"slab_prior": 1000},
+    {"slab_prior": (0.1, 0.1)},
     {"slab_prior": (5, -1)},
     {"slab_prior": (5, 5, 5)},
     {"slab_prior": "wide"},

@@ -27,9 +27,9 @@ BUDGET = 20.0
 HUNG_AFTER = 240.0
 HEAD = f"""# Degenerate data
 
-Made by `make degenerate` (`benchmarks/degenerate.py`): {N_DRAWS} draws in each of 4 chains (few, for
-speed), seed 0, `time_budget={BUDGET:g}`. A fit that takes more than {HUNG_AFTER:g} s counts as hung.
-The tables are in `benchmarks/degenerate_tables.py`.
+Made by `make degenerate` (`benchmarks/degenerate.py`): {N_DRAWS} draws in each of 4 chains (few,
+for speed), seed 0, `time_budget={BUDGET:g}`. A fit that takes more than {HUNG_AFTER:g} s counts as
+hung. The tables are in `benchmarks/degenerate_tables.py`.
 
 "NaN" names results that are not finite: draws, inclusion probabilities, couplings, biases, scores
 and predictions (the coupling of an edge that no draw has, and R-hat of what never changes, are NaN

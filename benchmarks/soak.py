@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+
 from timing import setting
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -29,7 +30,7 @@ def rows_to_fit() -> tuple[str, np.ndarray]:
     try:
         patches = datasets.load_mnist_patches()
     except (ValueError, OSError):
-        return "binary digits of scikit-learn", datasets.load_digits_binary().rows
+        return "binary digits of scikit-learn", datasets.load_digits_binary().to_numpy(np.uint8)
     return "MNIST patches", patches.train[:1_000]
 
 
@@ -99,10 +100,10 @@ def main() -> None:
         writer.writerows((f"{seconds:.1f}", f"{mib:.1f}") for seconds, mib in curve)
     minutes = curve[-1, 0] / 60
     (DOCS / "soak.md").write_text(
-        f"# A long run and its memory\n\nMade by `make soak` (`benchmarks/soak.py`; its numbers are "
-        f"in `soak.csv`): `likelihood=\"{asked.likelihood}\"` on {len(rows):,} rows of {name}, "
-        f"{rows.shape[1]} nodes,\n{draws.n_chains} chains in one process, every {THIN}th draw kept, "
-        f"{draws.n_draws} of each chain by the end. This record is of a run\nof {minutes:.0f} "
+        f"# A long run and its memory\n\nMade by `make soak` (`benchmarks/soak.py`; its numbers "
+        f'are in `soak.csv`): `likelihood="{asked.likelihood}"` on {len(rows):,} rows of {name}, '
+        f"{rows.shape[1]} nodes,\n{draws.n_chains} chains in one process, every {THIN}th draw "
+        f"kept, {draws.n_draws} of each chain by the end. This record is of a run\nof {minutes:.0f} "
         f"minutes (asked for: {asked.minutes:g}; `make soak` asks for 60).\n\n{said}\n\n"
         f"![Resident memory over time](images/soak.png)\n\n{setting()}\n",
         encoding="utf-8",

@@ -1,4 +1,4 @@
-"""Column names are text everywhere: never markup, formulas, commands, or XML that cannot be read."""
+"""Column names are text everywhere: never markup, formulas, commands or broken XML."""
 
 import csv
 import html.parser
@@ -8,9 +8,11 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from rich.console import Console
 
+from slabfield.checks import InputError, code_binary
 from slabfield.cli.show import edge_table
 from slabfield.cli.write import write_network, write_results
 from slabfield.draws import Draws
@@ -24,12 +26,11 @@ WICKED = [
     "@SUM(A1)",
     "two\nlines",
     "tab\tbed",
-    "it's \"quoted\" & more",
+    'it\'s "quoted" & more',
     "n" * 10_000,
     "Größe ☃ 睡眠",
     "\u202egnp.exe\u202c",
     "bell\x07 escape\x1b[31m null\0",
-    "\ud800 half",
     "$x_1^2$ \\frac{1}{0}",
     "[bold]markup[/bold]",
 ]
@@ -55,6 +56,12 @@ def folder(posterior: Posterior, tmp_path_factory: pytest.TempPathFactory) -> Pa
     write_results(posterior, posterior.to_dataframe(), out)
     posterior.write_gexf(out / "network.gexf")
     return out
+
+
+def test_half_a_character_is_no_name() -> None:
+    table = pd.DataFrame([[0, 1], [1, 0]], columns=pd.Index(["a", "\ud800"], dtype=object))
+    with pytest.raises(InputError, match=r"surrogates\) in '\\\\ud800'"):
+        code_binary(table)
 
 
 class Tags(html.parser.HTMLParser):

@@ -56,6 +56,14 @@ def _check_names(names: list[str]) -> None:
             f"Each column must have a name of its own; found more than one column named "
             f"{listed(twice)}. Rename or drop all but one."
         )
+    halves = [
+        ascii(name) for name in names if any("\ud800" <= letter <= "\udfff" for letter in name)
+    ]
+    if halves:
+        raise InputError(
+            "Names of columns must be text that a file can hold; found half characters "
+            f"(surrogates) in {listed(halves)}. Rename these columns."
+        )
 
 
 def _as_other_frame(X: Any) -> Any:

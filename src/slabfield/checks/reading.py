@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from slabfield.checks.delimited import check_names, read_delimited, refuse_empty
 from slabfield.checks.errors import InputError, check_width, listed, shown_value
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 2**31
 """A file is read whole, and no more than this of it, unpacked."""
+
+PIECE = 1 << 22
 
 MOST_SHEET_ROWS = 1 << 20
 """No spreadsheet has more rows; a number of a row beyond it is there to keep a reader busy."""
@@ -93,7 +95,7 @@ def read_table(path: Path, sheet: str | None = None) -> pd.DataFrame:
 def _read_bytes(path: Path) -> bytes:
     try:
         with open(path, "rb") as file:
-            content = file.read(MOST_BYTES + 1)
+            content = _read_all(file)
     except FileNotFoundError:
         if path.is_symlink():
             raise InputError(
@@ -120,6 +122,17 @@ def _read_bytes(path: Path) -> bytes:
     return content
 
 
+def _read_all(file: IO[bytes]) -> bytes:
+    """Read a file to its end, or just beyond what is allowed; memory is taken as it is needed."""
+    content = bytearray()
+    while len(content) <= MOST_BYTES:
+        piece = file.read(min(PIECE, MOST_BYTES + 1 - len(content)))
+        if not piece:
+            break
+        content += piece
+    return bytes(content)
+
+
 def _too_large(path: Path, found: str) -> str:
     return (
         f"{path} must hold at most {MOST_BYTES / 2**30:g} GiB, unpacked; {found}. Take a part of "
@@ -133,7 +146,7 @@ def _unpack(path: Path, content: bytes) -> bytes:
 
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(content)) as packed:
-            text = packed.read(MOST_BYTES + 1)
+            text = _read_all(packed)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(
             f"{path} must be a whole gzip archive; unpacking it failed with: {error}. "
