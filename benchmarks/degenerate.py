@@ -97,7 +97,7 @@ def run(engine: str) -> list[list[str]]:
         for line in done.stdout.splitlines():
             rows.append(_row(left.pop(0), engine, json.loads(line)))
         if left and done.returncode:
-            rows.append([left.pop(0), engine, "hung or failed", "", "", "", ""])
+            rows.append([left.pop(0), engine, f"failed, or over {HUNG_AFTER:g} s", "", "", "", ""])
     return rows
 
 

@@ -15,8 +15,8 @@ Array = NDArray[np.float64]
 
 DEFAULT_SHAPE = 5.0
 
-# Chosen by trying: with bias_scale=300, sigma0=100 or a slab prior of (0.1, 0.1) there are couplings
-# whose exponentials overflow, and results are NaN
+# Chosen by trying: with bias_scale=300, sigma0=100 or a slab prior of (0.1, 0.1) there are
+# couplings whose exponentials overflow, and results are NaN
 WIDEST_BIAS = 100.0
 WIDEST_SLAB = 30.0
 ABSURD_SLAB, MOST_ABSURD = 100.0, 0.01

@@ -263,8 +263,8 @@ def _warn_of_spelling(columns: list[Column]) -> None:
             first, second = (shown_value(value) for value in column.distinct)
             warn(
                 f"Column {shown_value(column.name)} holds {first} and {second}, which differ only "
-                "in case or spaces; they were taken for two values. Write them the same way if they mean the "
-                "same.",
+                "in case or spaces; they were taken for two values. Write them the same way if "
+                "they mean the same.",
                 InputWarning,
                 stacklevel=3,
             )
