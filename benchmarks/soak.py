@@ -104,7 +104,8 @@ def main() -> None:
         f'are in `soak.csv`): `likelihood="{asked.likelihood}"` on {len(rows):,} rows of {name}, '
         f"{rows.shape[1]} nodes,\n{draws.n_chains} chains in one process, every {THIN}th draw "
         f"kept, {draws.n_draws} of each chain by the end. This record is of a run\nof "
-        f"{minutes:.0f} minutes (asked for: {asked.minutes:g}; `make soak` asks for 60).\n\n{said}\n\n"
+        f"{minutes:.0f} minutes (asked for: {asked.minutes:g}; `make soak` asks for 60).\n\n"
+        f"{said}\n\n"
         f"![Resident memory over time](images/soak.png)\n\n{setting()}\n",
         encoding="utf-8",
     )
