@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from slabfield.checks.delimited import check_names, read_delimited, refuse_empty
 from slabfield.checks.errors import InputError, check_width, listed, shown_value
@@ -122,7 +122,7 @@ def _read_bytes(path: Path) -> bytes:
     return content
 
 
-def _read_all(file: IO[bytes]) -> bytes:
+def _read_all(file: io.BufferedIOBase) -> bytes:
     """Read a file to its end, or just beyond what is allowed; memory is taken as it is needed."""
     content = bytearray()
     while len(content) <= MOST_BYTES:
