@@ -103,6 +103,7 @@ PARAMETERS: list[dict[str, Any]] = [
     {"within": 0.5},
     {"binarize": "mean"},
     {"binarize": {"sleep": 2}},
+    {"na": "ignore"},
     {"n_particles": 0},
     {"step_size": -1, "preset": "paper"},
     {"persistence": 1, "preset": "paper"},
