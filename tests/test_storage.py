@@ -313,6 +313,10 @@ def replace(name: str, values: Any, **options: Any) -> Callable[[h5py.File], Non
     return change
 
 
+def text(name: str, words: str) -> Callable[[h5py.File], None]:
+    return replace(name, np.frombuffer(words.encode(), "S1"))
+
+
 def huge(name: str, shape: tuple[int, ...]) -> Callable[[h5py.File], None]:
     def change(file: h5py.File) -> None:
         kind = file[name].dtype
@@ -328,7 +332,7 @@ def link_elsewhere(file: h5py.File) -> None:
 
 
 def many_nodes(file: h5py.File) -> None:
-    replace("run/feature_names", json.dumps(["x"] * 100_000))(file)
+    text("run/feature_names", json.dumps(["x"] * 100_000))(file)
     huge("inclusion/chance", (2, math.comb(100_000, 2)))(file)
 
 
@@ -340,10 +344,12 @@ WRONG: dict[str, tuple[Callable[[h5py.File], None], str]] = {
     "shape": (replace("posterior/bias", np.zeros((2, 5, 4))), "bias of shape (2, 5, 4)"),
     "type": (replace("posterior/bias", np.zeros((2, 5, 3), "i4")), "and type int32"),
     "text": (replace("run/info", np.zeros(3)), "run/info, which is not text"),
-    "json": (replace("run/info", "[{]"), "Expecting property name"),
-    "nested": (replace("run/info", "[" * 100_000), "recursion"),
-    "names": (replace("run/feature_names", "[1, 2, 3]"), "names of nodes"),
-    "settings": (replace("run/settings", "3"), "settings and info"),
+    "heap": (replace("run/info", "[]"), "run/info, which is not text"),
+    "bytes": (replace("run/info", np.full(3, b"\xff", "S1")), "can't decode byte 0xff"),
+    "json": (text("run/info", "[{]"), "Expecting property name"),
+    "nested": (text("run/info", "[" * 100_000), "recursion"),
+    "names": (text("run/feature_names", "[1, 2, 3]"), "names of nodes"),
+    "settings": (text("run/settings", "3"), "settings and info"),
     "start": (replace("sparse/start", np.arange(11)[::-1].copy()), "sparse draws out of order"),
     "edge": (replace("sparse/edge_number", np.full(10, 3, "i4")), "sparse draws out of order"),
     "many draws": (huge("posterior/p0", (2**30, 2**30)), "sparse/start of shape (11,)"),

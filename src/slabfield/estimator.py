@@ -330,7 +330,9 @@ add_probability, delete_probability, pseudo_weight : optional
         for name in ("n_particles", "n_sweeps", "thin"):
             checks.check_positive_int(name, getattr(self, name), allow_none=True)
         checks.check_positive_int("n_warmup", self.n_warmup, allow_none=True, low=0)
-        checks.check_number("bias_scale", self.bias_scale, low=0.0, include_low=False)
+        checks.check_number(
+            "bias_scale", self.bias_scale, 0.0, checks.WIDEST_BIAS, include_low=False
+        )
         checks.check_number("edge_threshold", self.edge_threshold, low=0.0, high=1.0)
         for name in ("step_size", "jump_scale", "pseudo_weight"):
             if getattr(self, name) is not None:

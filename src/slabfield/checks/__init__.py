@@ -16,6 +16,7 @@ from slabfield.checks.parameters import (
     seed_of,
 )
 from slabfield.checks.priors import (
+    WIDEST_BIAS,
     InclusionPrior,
     SlabPrior,
     check_inclusion_prior,
@@ -25,6 +26,7 @@ from slabfield.checks.recoding import RecodedTable, code_alike
 from slabfield.checks.table import CodedTable, code_binary, keep_names
 
 __all__ = [
+    "WIDEST_BIAS",
     "CodedTable",
     "InclusionPrior",
     "InputError",

@@ -262,9 +262,9 @@ def _warn_of_spelling(columns: list[Column]) -> None:
         if differ_only_in_spelling(column):
             first, second = (shown_value(value) for value in column.distinct)
             warn(
-                f"Column {column.name!r} holds {first} and {second}, which differ only in case or "
-                "spaces; they were taken for two values. Write them the same way if they mean the "
-                "same.",
+                f"Column {shown_value(column.name)} holds {first} and {second}, which differ only "
+                "in case or spaces; they were taken for two values. Write them the same way if "
+                "they mean the same.",
                 InputWarning,
                 stacklevel=3,
             )
