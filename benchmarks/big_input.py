@@ -1,8 +1,9 @@
 """Many rows, large files, and memory: writes docs/big-input.md. Run by itself.
 
 ``python benchmarks/big_input.py`` measures everything, the large files with a gigabyte each in a
-temporary folder; ``--quick`` takes tiny sizes and only prints. Every case runs in a process of its
-own, whose peak is the kernel's (VmHWM), counted from after a small fit.
+temporary folder; with the names of sections only these, and keeps what is known of the others;
+``--quick`` takes tiny sizes and only prints. Every case runs in a process of its own, whose peak is
+the kernel's (VmHWM), counted from after a small fit.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import numpy as np
 from timing import setting, table
 
 PAGE = Path(__file__).parents[1] / "docs" / "big-input.md"
+RECORD = Path(__file__).with_suffix(".json")
 N_COLUMNS = 20
 PIECE = 500_000
 
@@ -136,8 +138,8 @@ def rows_case(case: dict[str, Any]) -> dict[str, Any]:
 
 
 def write_file(path: Path, n_bytes: int) -> int:
-    """Write a file of 20 columns of 0 and 1: CSV, or Parquet of as many rows as that would have."""
-    n_rows = n_bytes // (2 * N_COLUMNS)
+    """Write a file of 20 columns of 0 and 1, CSV or plain Parquet; return how many rows it has."""
+    n_rows = n_bytes // ((2 if path.suffix == ".csv" else 8) * N_COLUMNS)
     names = [f"item{k}" for k in range(N_COLUMNS)]
     pieces = range(-(-n_rows // PIECE))
     if path.suffix == ".csv":
@@ -247,8 +249,21 @@ def memory_section(quick: bool) -> str:
     return MEMORY + table(head, lines)
 
 
+def page(told: dict[str, dict[str, str]]) -> str:
+    """Write the page of what was measured."""
+    parts = []
+    for name in SECTIONS:
+        if name in told:
+            parts.append(f"{told[name]['text']}\n\n{told[name]['setting']}\n")
+    return HEAD + "\n".join(parts)
+
+
+SECTIONS = {"rows": rows_section, "files": file_section, "memory": memory_section}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("sections", nargs="*", help="rows, files or memory; all if none is named")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--case", help=argparse.SUPPRESS)
     asked = parser.parse_args()
@@ -257,11 +272,13 @@ def main() -> None:
         case = json.loads(asked.case)
         print(json.dumps(CASES[case["kind"]](case)))
         return
-    sections = (rows_section, file_section, memory_section)
-    text = HEAD + setting() + "\n\n" + "\n\n".join(section(asked.quick) for section in sections)
-    if not asked.quick:
-        PAGE.write_text(text.rstrip() + "\n", encoding="utf-8")
-    print(text)
+    told = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
+    for name in asked.sections or SECTIONS:
+        told[name] = {"text": SECTIONS[name](asked.quick), "setting": setting()}
+        print(told[name]["text"], flush=True)
+        if not asked.quick:
+            RECORD.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+            PAGE.write_text(page(told), encoding="utf-8")
 
 
 if __name__ == "__main__":
