@@ -11,10 +11,19 @@ import pandas as pd
 import pytest
 
 from slabfield import SpikeSlabMRF
-from slabfield.checks import InputError, InputWarning, code_binary, machine, merge_rows
+from slabfield.checks import (
+    CodedTable,
+    InputError,
+    InputWarning,
+    code_binary,
+    machine,
+    merge_rows,
+)
 from slabfield.checks import coding as chunk_coding
 from slabfield.checks.counted import read_counted
 from slabfield.checks.reading import comes_in_chunks, read_table
+from slabfield.cli.options import Likelihood
+from slabfield.cli.request import read_request
 from slabfield.sampler.memory import check_memory, memory_needed
 from slabfield.sampler.settings import default_particles, gold_standard, pseudo
 
@@ -164,6 +173,28 @@ def test_which_files_come_in_chunks(tmp_path: Path) -> None:
     assert not comes_in_chunks(path, 8)
     path.write_bytes(b"PK\x03\x04 a spreadsheet")
     assert not comes_in_chunks(path, 5)
+
+
+def test_the_command_line_counts_rows_of_large_files(
+    table: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "table.csv"
+    write_csv(table, path)
+    asked: dict[str, Any] = dict.fromkeys(
+        ("drop", "sheet", "forbid", "draws", "time_budget", "warmup", "seed", "jobs")
+    ) | {
+        "columns": "score,item 1", "binarize": "2", "require": ["score:item 1"], "chains": 1,
+        "likelihood": Likelihood.auto,
+    }  # fmt: skip
+    whole, settings = read_request(path, **asked, counted=True)
+    assert isinstance(whole, pd.DataFrame)
+    assert settings.binarize == 2
+    monkeypatch.setattr("slabfield.cli.request.BIG_FILE", 1000)
+    counted, settings = read_request(path, **asked, counted=True)
+    assert isinstance(counted, CodedTable)
+    assert (counted.n_rows, counted.names) == (N_ROWS, ["score", "item 1"])
+    assert settings.binarize is None
+    assert isinstance(read_request(path, **asked)[0], pd.DataFrame)
 
 
 def test_one_value_is_warned_of(tmp_path: Path) -> None:

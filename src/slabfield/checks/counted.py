@@ -141,21 +141,21 @@ def _parquet_chunks(
         )
     from pyarrow import parquet
 
-    file = parquet.ParquetFile(path)
+    file = parquet.ParquetFile(path, pre_buffer=False, buffer_size=BEGIN_BYTES)
     held = [name for name in file.schema_arrow.names if not name.startswith("__index_level_")]
     names = check_names(path, held)
     kept = list(names if select is None else select(names))
     source = dict(zip(names, held, strict=True))
-    batches = file.iter_batches(
-        batch_size=chunk_rows or max(1, CHUNK_CELLS // len(names)),
-        columns=[source[name] for name in kept],
-    )
+    size = chunk_rows or max(1, CHUNK_CELLS // len(names))
+    columns = [source[name] for name in kept]
 
     def chunks() -> Iterator[pd.DataFrame]:
-        for batch in batches:
-            chunk = batch.to_pandas().reset_index(drop=True)
-            chunk.columns = kept
-            yield chunk
+        # one row group after the other: read ahead, they would all be held
+        for group in range(file.num_row_groups):
+            for batch in file.iter_batches(size, row_groups=[group], columns=columns):
+                chunk = batch.to_pandas().reset_index(drop=True)
+                chunk.columns = kept
+                yield chunk
 
     return kept, chunks()
 
