@@ -183,12 +183,12 @@ def test_the_command_line_counts_rows_of_large_files(
     asked: dict[str, Any] = dict.fromkeys(
         ("drop", "sheet", "forbid", "draws", "time_budget", "warmup", "seed", "jobs")
     ) | {
-        "columns": "score,item 1", "binarize": "2", "require": ["score:item 1"], "chains": 1,
+        "columns": "score,item 1", "binarize": "1", "require": ["score:item 1"], "chains": 1,
         "likelihood": Likelihood.auto,
     }  # fmt: skip
     whole, settings = read_request(path, **asked, counted=True)
     assert isinstance(whole, pd.DataFrame)
-    assert settings.binarize == 2
+    assert settings.binarize == 1
     monkeypatch.setattr("slabfield.cli.request.BIG_FILE", 1000)
     counted, settings = read_request(path, **asked, counted=True)
     assert isinstance(counted, CodedTable)

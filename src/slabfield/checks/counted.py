@@ -114,12 +114,12 @@ def _text_chunks(
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
     names = check_names(path, next(fields for fields in lines if fields))
     kept = list(names if select is None else select(names))
+    # all columns: told of some only, pandas would not see lines of too many fields
     reader = pd.read_csv(
         file,
         sep=delimiter,
         header=0,
         names=names,
-        usecols=kept,
         index_col=False,
         skipinitialspace=True,
         low_memory=False,
