@@ -194,9 +194,9 @@ def in_process(kind: str, **case: Any) -> dict[str, Any]:
     return answer
 
 
-def rows_section(quick: bool) -> str:
+def rows_section(quick: bool, engines: list[str]) -> str:
     lines = []
-    for likelihood in ("exact", "particles"):
+    for likelihood in engines[:2]:
         for distinct in (False, True):
             found = in_process(
                 "rows", likelihood=likelihood, distinct=distinct,
@@ -209,7 +209,7 @@ def rows_section(quick: bool) -> str:
     return ROWS + table(("engine", "data", "rows", "before", "an iteration"), lines)
 
 
-def file_section(quick: bool) -> str:
+def file_section(quick: bool, engines: list[str]) -> str:
     lines = []
     with tempfile.TemporaryDirectory() as folder:
         for name in ("table.csv", "table.parquet"):
@@ -226,16 +226,18 @@ def file_section(quick: bool) -> str:
     return FILES + table(head, lines)
 
 
-def memory_section(quick: bool) -> str:
+def memory_section(quick: bool, engines: list[str]) -> str:
     sizes = [
         ("exact", 1_000_000, 12, 4, 1_000),
-        ("exact", 2_000, 16, 4, 20_000),
+        ("exact", 2_000, 12, 4, 5_000),
         ("particles", 5_000, 60, 2, 200),
         ("pseudo", 50_000, 30, 2, 100),
         ("pseudo", 1_000, 150, 2, 400),
     ]
     lines = []
-    for likelihood, n_rows, n_columns, n_chains, n_draws in sizes[:1] if quick else sizes:
+    for likelihood, n_rows, n_columns, n_chains, n_draws in sizes:
+        if likelihood not in engines:
+            continue
         n_rows = min(n_rows, 1_000) if quick else n_rows
         found = in_process(
             "fit", likelihood=likelihood, n_rows=n_rows, n_columns=n_columns, n_chains=n_chains,
@@ -265,6 +267,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sections", nargs="*", help="rows, files or memory; all if none is named")
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--engines", nargs="*", default=["exact", "particles", "pseudo"])
     parser.add_argument("--case", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.case:
@@ -274,7 +277,7 @@ def main() -> None:
         return
     told = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
     for name in asked.sections or SECTIONS:
-        told[name] = {"text": SECTIONS[name](asked.quick), "setting": setting()}
+        told[name] = {"text": SECTIONS[name](asked.quick, asked.engines), "setting": setting()}
         print(told[name]["text"], flush=True)
         if not asked.quick:
             RECORD.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
