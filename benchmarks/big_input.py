@@ -109,6 +109,7 @@ def rows_case(case: dict[str, Any]) -> dict[str, Any]:
     """Seconds before the first iteration, and for an iteration."""
     from slabfield.checks import code_binary
     from slabfield.models.binary import BinaryPairwise
+    from slabfield.moves.impute import new_unknown
     from slabfield.priors import Prior
     from slabfield.sampler.collapsed import start_collapsed
     from slabfield.sampler.data import rows_and_sums
@@ -125,7 +126,9 @@ def rows_case(case: dict[str, Any]) -> dict[str, Any]:
     clock = time.process_time()
     held, sums = rows_and_sums(model, code_binary(rows), settings.engine, restart=False)
     before = time.process_time() - clock
-    problem = Problem(model, held, sums, Prior.standard(model.n_interactions))
+    # as the estimator has it: of another type, everything would be compiled anew
+    unknown = new_unknown(model, held, np.zeros(held.shape, np.bool_))
+    problem = Problem(model, held, sums, Prior.standard(model.n_interactions), unknown)
     chain = start_collapsed(problem, settings, chain_rng(0, 0))
     nothing = new_record(0, 16, *[model.n_interactions] * 2)
     chain.iterate(nothing, 0, 0, 2)
