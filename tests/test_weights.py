@@ -176,8 +176,8 @@ def test_the_median_goes_by_weights() -> None:
     assert code_binary(rows, {"x0": "median"}).thresholds[0] == 3.0
     weighted = code_binary(rows, {"x0": "median"}, sample_weight=[1, 5, 1, 1])
     assert weighted.thresholds[0] == 3.0
-    assert code_binary(rows, {"x0": "median"}, [9, 5, 1, 1]).thresholds[0] == 2.0
-    assert code_binary(rows, {"x0": "median"}, [0, 5, 1, 1]).thresholds[0] == 3.0
+    assert code_binary(rows, {"x0": "median"}, sample_weight=[9, 5, 1, 1]).thresholds[0] == 2.0
+    assert code_binary(rows, {"x0": "median"}, sample_weight=[0, 5, 1, 1]).thresholds[0] == 3.0
 
 
 @pytest.mark.parametrize(
