@@ -5,14 +5,11 @@ from __future__ import annotations
 import os
 from contextlib import nullcontext
 from dataclasses import asdict, replace
-from hashlib import sha256
 from importlib.metadata import version
 from math import inf
 from platform import python_version
 from time import monotonic
 from typing import Any
-
-import numpy as np
 
 import slabfield
 from slabfield import checks
@@ -23,13 +20,9 @@ from slabfield.posterior.convergence import unsettled
 from slabfield.priors import Prior
 from slabfield.recovery import Recovery, begin_run, posterior_of
 from slabfield.sampler.checkpoint import Checkpoint
-from slabfield.sampler.parallel import (
-    Limits,
-    Outcome,
-    Unfit,
-    refuse_unfit,
-    run_chains,
-)
+from slabfield.sampler.data import are_whole, fingerprint, rows_and_sums
+from slabfield.sampler.memory import state_memory
+from slabfield.sampler.parallel import Limits, Outcome, Unfit, refuse_unfit, run_chains
 from slabfield.sampler.run import ChainResult
 from slabfield.sampler.settings import (
     EXACT_AUTO_NODES,
@@ -115,6 +108,9 @@ add_probability, delete_probability, pseudo_weight : optional
         What is done about missing entries: nothing is fitted; rows that have any are dropped; or
         they are unknowns, drawn along with the field, which is right if being missing does not
         depend on what is missing.
+    max_memory : int or str, optional
+        Bytes that a run may take, or "4GB"; None: what is available. One that takes more is
+        refused, with what would fit.
 
     Attributes
     ----------
@@ -191,6 +187,7 @@ add_probability, delete_probability, pseudo_weight : optional
         within: float | None = None,
         between: float | None = None,
         na: str = "error",
+        max_memory: int | str | None = None,
     ) -> None:
         self.likelihood = likelihood
         self.preset = preset
@@ -224,17 +221,25 @@ add_probability, delete_probability, pseudo_weight : optional
         self.within = within
         self.between = between
         self.na = na
+        self.max_memory = max_memory
 
     def fit(
-        self, X: Any, y: Any = None, checkpoint: str | os.PathLike[str] | None = None
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        checkpoint: str | os.PathLike[str] | None = None,
     ) -> SpikeSlabMRF:
         """Draw from the posterior given the rows of X; y is ignored.
 
         Parameters
         ----------
         X : array or DataFrame of shape (N, D)
-            Two-valued columns.
+            Two-valued columns; or what :func:`slabfield.checks.read_counted` read of a file.
         y : ignored
+        sample_weight : array of shape (N,), optional
+            How much each row counts, as if it were there so often. Numbers that are not whole need
+            ``likelihood`` to be "exact", "particles", or "auto", which then never falls back.
         checkpoint : path, optional
             A folder that the chains write their states to, about every ten seconds. Where it
             holds the states of this run already (the same data, settings and seed), the chains go
@@ -247,19 +252,19 @@ add_probability, delete_probability, pseudo_weight : optional
             Itself, fitted.
         """
         self._check_parameters()
-        table = checks.code_binary(X, self.binarize, self.na)
+        table = checks.code_binary(X, self.binarize, self.na, sample_weight)
         return self._fit_table(table, None if checkpoint is None else Checkpoint(checkpoint))
 
     def _fit_table(self, table: checks.CodedTable, checkpoint: Checkpoint | None) -> SpikeSlabMRF:
         started = monotonic()
-        settings = self._settings(*table.rows.shape)
-        problem = self._problem(table)
+        settings = self._settings(table.total_weight, table.rows.shape[1])
+        problem = self._problem(table, settings)
         told: dict[str, Any] = {
             "preset": self.preset, "likelihood": self.likelihood, **asdict(settings),
-            "n_chains": self.n_chains, "n_rows": len(table.rows),
+            "n_chains": self.n_chains, "n_rows": table.n_rows,
             "bias_scale": float(self.bias_scale), **problem.prior.facts(),
-            "data_fingerprint": _fingerprint(table), "versions": _versions(),
-            "fell_back": "",
+            "data_fingerprint": fingerprint(table), "versions": _versions(),
+            "fell_back": "", "total_weight": table.total_weight,
         }  # fmt: skip
         with checkpoint.at_work() if checkpoint else nullcontext():
             if checkpoint is None:
@@ -273,6 +278,7 @@ add_probability, delete_probability, pseudo_weight : optional
             except Unfit as reason:
                 settings = self._with_own(pseudo())
                 told |= {**asdict(settings), "fell_back": str(reason)}
+                problem = self._problem(table, settings)
                 outcome = self._run(problem, settings, seed, deadline, goal, checkpoint)
             checks.keep_names(self, table)
             self._keep(outcome, list(table.names), told | {"seed": seed}, checkpoint)
@@ -295,7 +301,8 @@ add_probability, delete_probability, pseudo_weight : optional
 
         auto = self.n_draws == "auto" and goal is None
         limits = Limits(self.max_draws, enough if auto else None, deadline)
-        examine = refuse_unfit if self.likelihood == "auto" and self.preset == "default" else None
+        free = self.likelihood == "auto" and self.preset == "default"
+        examine = refuse_unfit if free and are_whole(problem.sums) else None
         if goal is not None:
             settings = replace(settings, n_draws=goal)
         with (
@@ -343,7 +350,7 @@ add_probability, delete_probability, pseudo_weight : optional
             if getattr(self, name) is not None:
                 checks.check_number(name, getattr(self, name), 0.0, 1.0, include_low=False)
 
-    def _settings(self, n_rows: int, n_nodes: int) -> Settings:
+    def _settings(self, n_rows: float, n_nodes: int) -> Settings:
         """Return what the preset says for this size, with what the user set in its place."""
         exact = self.likelihood == "exact" or (
             self.likelihood == "auto" and self.preset == "default" and n_nodes <= EXACT_AUTO_NODES
@@ -371,7 +378,8 @@ add_probability, delete_probability, pseudo_weight : optional
         # 1 for 1.0 would be another type, and have everything compiled anew
         return replace(base, **{k: type(getattr(base, k))(own[k]) for k in own})
 
-    def _problem(self, table: checks.CodedTable) -> Problem:
+    def _problem(self, table: checks.CodedTable, settings: Settings) -> Problem:
+        state_memory(table, settings, self.n_chains, self.max_memory, aloud=self.progress)
         n_nodes = table.rows.shape[1]
         inclusion = checks.check_edge_prior(
             self.inclusion_prior, table.names, forbid=self.forbid, require=self.require,
@@ -383,16 +391,9 @@ add_probability, delete_probability, pseudo_weight : optional
             float(self.bias_scale) ** -2, inclusion.fixed,
         )  # fmt: skip
         model = BinaryPairwise(n_nodes)
-        unknown = new_unknown(model, table.rows, table.missing)
-        return Problem(model, table.rows, model.sums(table.rows), prior, unknown)
-
-
-def _fingerprint(table: checks.CodedTable) -> str:
-    """Return a digest of the data."""
-    digest = sha256(table.rows)
-    if table.missing.any():
-        digest.update(np.packbits(table.missing).tobytes())
-    return digest.hexdigest()
+        rows, sums = rows_and_sums(model, table, settings.engine, settings.restart)
+        unknown = new_unknown(model, rows, table.missing[: len(rows)])
+        return Problem(model, rows, sums, prior, unknown)
 
 
 def _versions() -> dict[str, str]:

@@ -45,7 +45,7 @@ def read_delimited(path: Path, content: bytes) -> pd.DataFrame:
     import pandas as pd
 
     text = _decode(path, content)
-    delimiter = _find_delimiter(path, text)
+    delimiter = find_delimiter(path, text)
     names = _check_lines(path, text, delimiter)
     try:
         table = pd.read_csv(
@@ -138,7 +138,16 @@ def _refuse_nul(path: Path, found: bool) -> None:
         )
 
 
-def _find_delimiter(path: Path, text: str) -> str:
+def find_delimiter(path: Path, text: str) -> str:
+    """Return the delimiter that the first line has most of, or the tab where the name says so.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from slabfield.checks.delimited import find_delimiter
+    >>> find_delimiter(Path("answers.csv"), "sleep;work, paid;rest")
+    ';'
+    """
     if {".tsv", ".tab"} & {suffix.lower() for suffix in path.suffixes[-2:]}:
         return "\t"
     first = next(line for line in text.splitlines() if line.strip())

@@ -28,6 +28,9 @@ MOST_SHEET_ROWS = 1 << 20
 CELL_BYTES = 8
 """What a cell takes at least, once it is read."""
 
+BIG_FILE = 100_000_000
+"""Files of more bytes are read in chunks where that will do."""
+
 GZIP, ZIP, PARQUET = b"\x1f\x8b", b"PK\x03\x04", b"PAR1"
 REFUSED = {
     b"\xd0\xcf\x11\xe0": ("an old spreadsheet (.xls)", "Save it as .xlsx or as CSV (UTF-8)."),
@@ -90,6 +93,26 @@ def read_table(path: Path, sheet: str | None = None) -> pd.DataFrame:
                 f"{path} must be a CSV, TSV, Parquet or Excel file; found {kind}. {advice}"
             )
     return read_delimited(path, content)
+
+
+def comes_in_chunks(path: Path, more_than: int) -> bool:
+    """Whether a file is of more bytes than so many, and of a kind that can be read in chunks.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from slabfield.checks.reading import comes_in_chunks
+    >>> comes_in_chunks(Path("no such file"), 0)
+    False
+    """
+    try:
+        if path.stat().st_size <= more_than:
+            return False
+        with open(path, "rb") as file:
+            begin = file.read(8)
+    except OSError:  # told where it is read
+        return False
+    return not begin.startswith((ZIP, *REFUSED))
 
 
 def _read_bytes(path: Path) -> bytes:

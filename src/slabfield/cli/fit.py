@@ -28,6 +28,7 @@ def fit(
     warmup: options.Warmup = None,
     seed: options.Seed = None,
     jobs: options.Jobs = None,
+    max_memory: options.MaxMemory = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Learn a network from the two-valued columns of FILE.
@@ -43,7 +44,8 @@ def fit(
         table, settings = read_request(
             file, columns=columns, drop=drop, sheet=sheet, binarize=binarize, na=na, forbid=forbid,
             require=require, likelihood=likelihood, preset=preset, chains=chains, draws=draws,
-            time_budget=time_budget, warmup=warmup, seed=seed, jobs=jobs,
+            time_budget=time_budget, warmup=warmup, seed=seed, jobs=jobs, max_memory=max_memory,
+            counted=True,
         )  # fmt: skip
         converged = run(table, settings, out, quiet)
     if not converged:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from slabfield.checks import InputError, InputWarning
+from slabfield.checks import CodedTable, InputError, InputWarning
 from slabfield.checks.errors import listed
 from slabfield.cli.show import as_options, show_edges, show_text, summarise
 from slabfield.cli.write import write_results
@@ -40,18 +40,19 @@ class Settings(NamedTuple):
     n_jobs: int | None = None
     forbid: Sequence[tuple[str, str]] = ()
     require: Sequence[tuple[str, str]] = ()
+    max_memory: str | None = None
 
     def told(self) -> tuple[int, int]:
         """Return how many edges are forbidden and required."""
         return len(set(map(frozenset, self.forbid))), len(set(map(frozenset, self.require)))
 
 
-def run(table: pd.DataFrame, settings: Settings, out: Path, quiet: bool) -> bool:
+def run(table: pd.DataFrame | CodedTable, settings: Settings, out: Path, quiet: bool) -> bool:
     """Fit a table, print what was found, write it, and say whether the chains converged.
 
     Parameters
     ----------
-    table : DataFrame
+    table : DataFrame or CodedTable
         One row a case, one two-valued column a node.
     settings : Settings
         What the estimator is given.
