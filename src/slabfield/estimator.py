@@ -37,8 +37,6 @@ from slabfield.sampler.settings import (
 )
 from slabfield.sampler.warmup import Problem
 
-LIKELIHOODS = ("auto", "exact", "particles", "pseudo")
-PRESETS = ("default", "paper")
 # Draws of each chain with n_draws="auto", before they are doubled
 FIRST_DRAWS = 500
 
@@ -251,7 +249,7 @@ add_probability, delete_probability, pseudo_weight : optional
         SpikeSlabMRF
             Itself, fitted.
         """
-        self._check_parameters()
+        checks.check_told(self)
         table = checks.code_binary(X, self.binarize, self.na, sample_weight)
         return self._fit_table(table, None if checkpoint is None else Checkpoint(checkpoint))
 
@@ -313,42 +311,6 @@ add_probability, delete_probability, pseudo_weight : optional
                 problem, settings, self.n_chains, seed, self.n_jobs, reporter, limits, examine,
                 checkpoint,
             )  # fmt: skip
-
-    def _check_parameters(self) -> None:
-        checks.check_choice("likelihood", self.likelihood, LIKELIHOODS)
-        checks.check_choice("preset", self.preset, PRESETS)
-        if self.preset == "paper" and self.likelihood == "pseudo":
-            raise checks.InputError(
-                "preset='paper' is the paper's algorithm, on particles or exact; found "
-                "likelihood='pseudo'. Leave the preset out, or pass likelihood='particles'."
-            )
-        if self.preconditioner is not None:
-            checks.check_choice("preconditioner", self.preconditioner, ("diagonal", "full"))
-        checks.check_positive_int("n_chains", self.n_chains)
-        if self.n_jobs != -1:
-            checks.check_positive_int("n_jobs", self.n_jobs, allow_none=True)
-        if isinstance(self.n_draws, str):
-            checks.check_choice("n_draws", self.n_draws, ("auto",))
-        else:
-            checks.check_positive_int("n_draws", self.n_draws, allow_none=True)
-        checks.check_positive_int("max_draws", self.max_draws)
-        if self.time_budget is not None:
-            checks.check_number("time_budget", self.time_budget, low=0.0, include_low=False)
-        for name in ("n_particles", "n_sweeps", "thin"):
-            checks.check_positive_int(name, getattr(self, name), allow_none=True)
-        checks.check_positive_int("n_warmup", self.n_warmup, allow_none=True, low=0)
-        checks.check_number(
-            "bias_scale", self.bias_scale, 0.0, checks.WIDEST_BIAS, include_low=False
-        )
-        checks.check_number("edge_threshold", self.edge_threshold, low=0.0, high=1.0)
-        for name in ("step_size", "jump_scale", "pseudo_weight"):
-            if getattr(self, name) is not None:
-                checks.check_number(name, getattr(self, name), low=0.0, include_low=False)
-        if self.persistence is not None:
-            checks.check_number("persistence", self.persistence, 0.0, 1.0, include_high=False)
-        for name in ("add_probability", "delete_probability"):
-            if getattr(self, name) is not None:
-                checks.check_number(name, getattr(self, name), 0.0, 1.0, include_low=False)
 
     def _settings(self, n_rows: float, n_nodes: int) -> Settings:
         """Return what the preset says for this size, with what the user set in its place."""

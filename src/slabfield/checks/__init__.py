@@ -17,7 +17,6 @@ from slabfield.checks.parameters import (
     seed_of,
 )
 from slabfield.checks.priors import (
-    WIDEST_BIAS,
     InclusionPrior,
     SlabPrior,
     check_inclusion_prior,
@@ -25,10 +24,10 @@ from slabfield.checks.priors import (
 )
 from slabfield.checks.recoding import RecodedTable, code_alike
 from slabfield.checks.table import CodedTable, code_binary, keep_names
+from slabfield.checks.told import check_told
 from slabfield.checks.weights import are_whole, check_weights, merge_rows, spread_rows
 
 __all__ = [
-    "WIDEST_BIAS",
     "CodedTable",
     "InclusionPrior",
     "InputError",
@@ -44,6 +43,7 @@ __all__ = [
     "check_number",
     "check_positive_int",
     "check_slab_prior",
+    "check_told",
     "check_weights",
     "code_alike",
     "code_binary",
