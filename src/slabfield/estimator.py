@@ -107,8 +107,7 @@ add_probability, delete_probability, pseudo_weight : optional
         they are unknowns, drawn along with the field, which is right if being missing does not
         depend on what is missing.
     max_memory : int or str, optional
-        Bytes that a run may take, or "4GB"; None: what is available. One that takes more is
-        refused, with what would fit.
+        Bytes that a run may take, or "4GB"; None: what is available. Others are refused.
 
     Attributes
     ----------
@@ -236,8 +235,7 @@ add_probability, delete_probability, pseudo_weight : optional
             Two-valued columns; or what :func:`slabfield.checks.read_counted` read of a file.
         y : ignored
         sample_weight : array of shape (N,), optional
-            How much each row counts, as if it were there so often. Numbers that are not whole need
-            ``likelihood`` to be "exact", "particles", or "auto", which then never falls back.
+            As how many rows each counts. "pseudo" takes whole numbers only (nor falls "auto" back).
         checkpoint : path, optional
             A folder that the chains write their states to, about every ten seconds. Where it
             holds the states of this run already (the same data, settings and seed), the chains go
