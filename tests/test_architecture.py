@@ -46,7 +46,7 @@ ORDER = (
 
 HEAVY = (
     *("numba", "scipy", "pandas", "matplotlib", "numpy", "sklearn", "networkx"),
-    *("arviz_stats", "xarray", "h5py", "narwhals"),
+    *("arviz_stats", "xarray", "h5py", "narwhals", "dask", "distributed"),
 )
 
 

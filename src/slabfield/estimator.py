@@ -5,21 +5,20 @@ from __future__ import annotations
 import os
 from contextlib import nullcontext
 from dataclasses import asdict, replace
-from importlib.metadata import version
 from math import inf
-from platform import python_version
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import slabfield
 from slabfield import checks
 from slabfield.face import PosteriorModel, tell_of_compiling
 from slabfield.models.binary import BinaryPairwise
 from slabfield.moves.impute import new_unknown
 from slabfield.posterior.convergence import unsettled
 from slabfield.priors import Prior
-from slabfield.recovery import Recovery, begin_run, posterior_of
+from slabfield.recovery import Recovery, begin_run, posterior_of, versions
 from slabfield.sampler.checkpoint import Checkpoint
+from slabfield.sampler.cluster import Cluster
+from slabfield.sampler.connect import open_client
 from slabfield.sampler.data import are_whole, fingerprint, rows_and_sums
 from slabfield.sampler.memory import state_memory
 from slabfield.sampler.parallel import Limits, Outcome, Unfit, refuse_unfit, run_chains
@@ -36,6 +35,9 @@ from slabfield.sampler.settings import (
     pseudo,
 )
 from slabfield.sampler.warmup import Problem
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 # Draws of each chain with n_draws="auto", before they are doubled
 FIRST_DRAWS = 500
@@ -226,6 +228,7 @@ add_probability, delete_probability, pseudo_weight : optional
         y: Any = None,
         sample_weight: Any = None,
         checkpoint: str | os.PathLike[str] | None = None,
+        cluster: Client | str | None = None,
     ) -> SpikeSlabMRF:
         """Draw from the posterior given the rows of X; y is ignored.
 
@@ -241,6 +244,9 @@ add_probability, delete_probability, pseudo_weight : optional
             holds the states of this run already (the same data, settings and seed), the chains go
             on from there, and the draws are those of a run that was never interrupted. Ctrl-C then
             stops the chains, and returns what there is.
+        cluster : distributed.Client or str, optional
+            Where chains run: a client of Dask distributed, or the address of its scheduler,
+            tcp://HOST:PORT. The draws are the same.
 
         Returns
         -------
@@ -249,17 +255,21 @@ add_probability, delete_probability, pseudo_weight : optional
         """
         checks.check_told(self)
         table = checks.code_binary(X, self.binarize, self.na, sample_weight)
-        return self._fit_table(table, None if checkpoint is None else Checkpoint(checkpoint))
+        held = None if checkpoint is None else Checkpoint(checkpoint)
+        with open_client(cluster) as client:
+            return self._fit_table(table, held, client)
 
-    def _fit_table(self, table: checks.CodedTable, checkpoint: Checkpoint | None) -> SpikeSlabMRF:
-        started = monotonic()
+    def _fit_table(
+        self, table: checks.CodedTable, checkpoint: Checkpoint | None, client: Client | None
+    ) -> SpikeSlabMRF:
+        started, cluster = monotonic(), None if client is None else Cluster(client)
         settings = self._settings(table.total_weight, table.rows.shape[1])
         problem = self._problem(table, settings)
         told: dict[str, Any] = {
             "preset": self.preset, "likelihood": self.likelihood, **asdict(settings),
             "n_chains": self.n_chains, "n_rows": table.n_rows,
             "bias_scale": float(self.bias_scale), **problem.prior.facts(),
-            "data_fingerprint": fingerprint(table), "versions": _versions(),
+            "data_fingerprint": fingerprint(table), "versions": versions(),
             "fell_back": "", "total_weight": table.total_weight,
         }  # fmt: skip
         with checkpoint.at_work() if checkpoint else nullcontext():
@@ -270,12 +280,12 @@ add_probability, delete_probability, pseudo_weight : optional
                 started = checkpoint.begun
             deadline = inf if self.time_budget is None else started + self.time_budget
             try:
-                outcome = self._run(problem, settings, seed, deadline, goal, checkpoint)
+                outcome = self._run(problem, settings, seed, deadline, goal, checkpoint, cluster)
             except Unfit as reason:
                 settings = self._with_own(pseudo())
                 told |= {**asdict(settings), "fell_back": str(reason)}
                 problem = self._problem(table, settings)
-                outcome = self._run(problem, settings, seed, deadline, goal, checkpoint)
+                outcome = self._run(problem, settings, seed, deadline, goal, checkpoint, cluster)
             checks.keep_names(self, table)
             self._keep(outcome, list(table.names), told | {"seed": seed}, checkpoint)
         return self
@@ -288,6 +298,7 @@ add_probability, delete_probability, pseudo_weight : optional
         deadline: float,
         goal: int | None,
         checkpoint: Checkpoint | None,
+        cluster: Cluster | None,
     ) -> Outcome:
         """Run all chains, as long as they are to run."""
         names = [str(i) for i in range(problem.model.n_nodes)]
@@ -307,7 +318,7 @@ add_probability, delete_probability, pseudo_weight : optional
         ):
             return run_chains(
                 problem, settings, self.n_chains, seed, self.n_jobs, reporter, limits, examine,
-                checkpoint,
+                checkpoint, cluster,
             )  # fmt: skip
 
     def _settings(self, n_rows: float, n_nodes: int) -> Settings:
@@ -354,9 +365,3 @@ add_probability, delete_probability, pseudo_weight : optional
         rows, sums = rows_and_sums(model, table, settings.engine, settings.restart)
         unknown = new_unknown(model, rows, table.missing[: len(rows)])
         return Problem(model, rows, sums, prior, unknown)
-
-
-def _versions() -> dict[str, str]:
-    """Return what the draws may depend on, bit for bit."""
-    others = {name: version(name) for name in ("numpy", "scipy", "numba")}
-    return {"slabfield": slabfield.__version__, "python": python_version(), **others}

@@ -6,20 +6,28 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from importlib.metadata import version
 from math import inf
-from typing import Any, Self
+from platform import python_version
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+import slabfield
 from slabfield import checks
 from slabfield._jit import COMPILED, source_fingerprint
 from slabfield.draws import Draws
 from slabfield.posterior import Posterior
 from slabfield.progress import chain_progress
 from slabfield.sampler.checkpoint import Checkpoint, cannot_write, pack, plain_failures, unpack
+from slabfield.sampler.cluster import Cluster
+from slabfield.sampler.connect import open_client
 from slabfield.sampler.parallel import Outcome, draw_on
 from slabfield.sampler.run import ChainResult
 from slabfield.sampler.settings import Settings
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 
 class Recovery:
@@ -45,7 +53,11 @@ class Recovery:
 
     @classmethod
     def resume(
-        cls, checkpoint: str | os.PathLike[str], n_draws: int | None = None, **others: Any
+        cls,
+        checkpoint: str | os.PathLike[str],
+        n_draws: int | None = None,
+        cluster: Client | str | None = None,
+        **others: Any,
     ) -> Self:
         """Go on with a run from its checkpoint, to its end.
 
@@ -55,6 +67,8 @@ class Recovery:
             The folder that ``fit`` was given.
         n_draws : int, optional
             More draws of each chain, after those that the run was to make.
+        cluster : distributed.Client or str, optional
+            Where chains run, as for ``fit``.
         **others
             Parameters that do not change the draws: n_jobs, progress, time_budget.
 
@@ -77,16 +91,19 @@ class Recovery:
         parameters, table = read_run(held)
         estimator = cls(**parameters | others)
         estimator._check_parameters()
-        estimator._fit_table(table, held)
-        return estimator if n_draws is None else estimator.extend(n_draws)
+        with open_client(cluster) as client:
+            estimator._fit_table(table, held, client)
+            return estimator if n_draws is None else estimator.extend(n_draws, client)
 
-    def extend(self, n_draws: int) -> Self:
+    def extend(self, n_draws: int, cluster: Client | str | None = None) -> Self:
         """Make more draws of each chain, as if the run had been that much longer.
 
         Parameters
         ----------
         n_draws : int
             How many more.
+        cluster : distributed.Client or str, optional
+            Where chains run, as for ``fit``.
 
         Returns
         -------
@@ -108,13 +125,19 @@ class Recovery:
             )
         told, checkpoint = self.posterior_.settings, self._checkpoint
         goal = told["n_draws"] + n_draws
-        with checkpoint.at_work() if checkpoint else nullcontext():
+        with (
+            checkpoint.at_work() if checkpoint else nullcontext(),
+            open_client(cluster) as client,
+        ):
             if checkpoint is not None:
                 with _plain_refusals(checkpoint):
                     checkpoint.tell({"goal": goal, "finished": False})
                 checkpoint.take_up(self._runs)
             with self._shown(self._runs[0].settings, goal) as reporter:
-                outcome = draw_on(self._runs, goal, self.n_jobs, reporter, checkpoint=checkpoint)
+                outcome = draw_on(
+                    self._runs, goal, self.n_jobs, reporter, checkpoint=checkpoint,
+                    cluster=None if client is None else Cluster(client),
+                )  # fmt: skip
             self._keep(outcome, self.posterior_.feature_names, told, checkpoint)
         return self
 
@@ -150,6 +173,12 @@ class Recovery:
         return {name: v for name, v in state.items() if name not in ("_runs", "_checkpoint")}
 
 
+def versions() -> dict[str, str]:
+    """Return what the draws may depend on, bit for bit."""
+    others = {name: version(name) for name in ("numpy", "scipy", "numba")}
+    return {"slabfield": slabfield.__version__, "python": python_version(), **others}
+
+
 def posterior_of(results: list[ChainResult], names: list[str], told: dict[str, Any]) -> Posterior:
     """Put the results of chains together."""
     draws = Draws.from_chains([r.record for r in results], [r.chance for r in results])
@@ -174,12 +203,11 @@ def begin_run(
     there = checkpoint.told.get("identity", {}) if checkpoint.told else {}
     asked = parameters["random_state"]
     seed = there["seed"] if asked is None and "seed" in there else checks.seed_of(asked)
-    versions = told["versions"]
     identity = {
         **{name: told[name] for name in told if name != "versions"},
         "n_draws": parameters["n_draws"] or told["n_draws"],
         "max_draws": parameters["max_draws"], "seed": seed,
-        "names": table.names, "slabfield": versions["slabfield"],
+        "names": table.names, "slabfield": told["versions"]["slabfield"],
         "code": source_fingerprint(COMPILED),
     }  # fmt: skip
     arrays = {"rows": np.packbits(table.rows)}
@@ -187,7 +215,7 @@ def begin_run(
         "parameters": pack(parameters | {"random_state": seed}, arrays, {}, "parameters"),
         "shape": list(table.rows.shape),
         "coding": pack(list(table[2:]), arrays, {}, "coding"),
-        "versions": versions,
+        "versions": told["versions"],
     }
     with _plain_refusals(checkpoint):
         checkpoint.begin(identity, held, arrays)

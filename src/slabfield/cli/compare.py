@@ -33,6 +33,7 @@ def compare(
     warmup: options.Warmup = None,
     seed: options.Seed = 1,
     jobs: options.Jobs = None,
+    cluster: options.Cluster = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Compare slabfield with other methods on FILE, by how well they predict held-out rows.
@@ -48,6 +49,6 @@ def compare(
             require=require, likelihood=likelihood, chains=chains, draws=draws,
             time_budget=time_budget, warmup=warmup, seed=seed, jobs=jobs,
         )  # fmt: skip
-        converged = run_comparison(table, settings, held_out, out, quiet)
+        converged = run_comparison(table, settings, held_out, out, quiet, cluster)
     if not converged:
         raise typer.Exit(NOT_CONVERGED)

@@ -29,6 +29,7 @@ def fit(
     seed: options.Seed = None,
     jobs: options.Jobs = None,
     max_memory: options.MaxMemory = None,
+    cluster: options.Cluster = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Learn a network from the two-valued columns of FILE.
@@ -47,6 +48,6 @@ def fit(
             time_budget=time_budget, warmup=warmup, seed=seed, jobs=jobs, max_memory=max_memory,
             counted=True,
         )  # fmt: skip
-        converged = run(table, settings, out, quiet)
+        converged = run(table, settings, out, quiet, cluster)
     if not converged:
         raise typer.Exit(NOT_CONVERGED)

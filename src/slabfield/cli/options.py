@@ -139,6 +139,14 @@ MaxMemory = Annotated[
         help="Refuse a run that takes more, for example 4GB; what is available if not given.",
     ),
 ]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        metavar="tcp://HOST:PORT",
+        rich_help_panel=RUN,
+        help="Run on the workers of this Dask scheduler (needs slabfield[dask]).",
+    ),
+]
 Out = Annotated[
     Path, typer.Option(rich_help_panel=OUTPUT, help="Folder for everything that is written.")
 ]

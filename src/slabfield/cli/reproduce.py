@@ -22,10 +22,11 @@ def reproduce(
         Path, typer.Option(help="Folder for tables and pictures; finished work is kept there.")
     ] = Path("slabfield-reproduction"),
     jobs: Annotated[int, typer.Option(help="Pieces done at the same time; -1: all cores.")] = -1,
+    cluster: options.Cluster = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Make a FIGURE of Chen and Welling (2012) anew; a run that was stopped goes on."""
     with plain_failures("what was finished is kept, and the same command goes on from there"):
         from slabfield.reproduce.run import reproduce as make
 
-        make(figure, scale, out, jobs, quiet)
+        make(figure, scale, out, jobs, quiet, cluster)

@@ -20,19 +20,25 @@ More = Annotated[
 
 
 def resume(
-    folder: Folder, draws: More = None, jobs: options.Jobs = None, quiet: options.Quiet = False
+    folder: Folder,
+    draws: More = None,
+    jobs: options.Jobs = None,
+    cluster: options.Cluster = None,
+    quiet: options.Quiet = False,
 ) -> None:
     """Go on with the run in FOLDER that was interrupted, or was too short.
 
     The result is that of a run that was never interrupted, and is written in FOLDER.
     """
     with plain_failures():
-        converged = resume_run(folder, draws, jobs, quiet)
+        converged = resume_run(folder, draws, jobs, quiet, cluster)
     if not converged:
         raise typer.Exit(NOT_CONVERGED)
 
 
-def resume_run(folder: Path, draws: int | None, jobs: int | None, quiet: bool) -> bool:
+def resume_run(
+    folder: Path, draws: int | None, jobs: int | None, quiet: bool, cluster: str | None = None
+) -> bool:
     """Go on with the run of a folder, print and write what was found; whether it converged."""
     import warnings
 
@@ -51,7 +57,8 @@ def resume_run(folder: Path, draws: int | None, jobs: int | None, quiet: bool) -
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", InputWarning)
             estimator = SpikeSlabMRF.resume(
-                folder / CHECKPOINT, n_draws=draws, n_jobs=jobs, progress=not quiet
-            )
+                folder / CHECKPOINT, n_draws=draws, cluster=cluster, n_jobs=jobs,
+                progress=not quiet,
+            )  # fmt: skip
         known = Settings(forbid=estimator.forbid or (), require=estimator.require or ())
         return finish(estimator, caught, known.told(), folder, quiet)

@@ -47,7 +47,13 @@ class Settings(NamedTuple):
         return len(set(map(frozenset, self.forbid))), len(set(map(frozenset, self.require)))
 
 
-def run(table: pd.DataFrame | CodedTable, settings: Settings, out: Path, quiet: bool) -> bool:
+def run(
+    table: pd.DataFrame | CodedTable,
+    settings: Settings,
+    out: Path,
+    quiet: bool,
+    cluster: str | None = None,
+) -> bool:
     """Fit a table, print what was found, write it, and say whether the chains converged.
 
     Parameters
@@ -60,6 +66,8 @@ def run(table: pd.DataFrame | CodedTable, settings: Settings, out: Path, quiet: 
         The folder to write in.
     quiet : bool
         Whether to print warnings only.
+    cluster : str, optional
+        The address of a Dask scheduler, whose workers run the chains.
 
     Returns
     -------
@@ -80,7 +88,7 @@ def run(table: pd.DataFrame | CodedTable, settings: Settings, out: Path, quiet: 
     with how_to_go_on(out):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", InputWarning)
-            estimator.fit(table, checkpoint=out / CHECKPOINT)
+            estimator.fit(table, checkpoint=out / CHECKPOINT, cluster=cluster)
         return finish(estimator, caught, settings.told(), out, quiet)
 
 

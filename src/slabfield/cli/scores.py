@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,12 @@ if TYPE_CHECKING:
 
 
 def run_comparison(
-    table: pd.DataFrame, settings: Settings, held_out: float, out: Path, quiet: bool
+    table: pd.DataFrame,
+    settings: Settings,
+    held_out: float,
+    out: Path,
+    quiet: bool,
+    cluster: str | None = None,
 ) -> bool:
     """Compare all methods on a table, print and write the result; return whether chains converged.
 
@@ -39,6 +45,8 @@ def run_comparison(
         The folder to write in.
     quiet : bool
         Whether to print warnings only.
+    cluster : str, optional
+        The address of a Dask scheduler, whose workers run chains and folds.
 
     Returns
     -------
@@ -54,9 +62,10 @@ def run_comparison(
     import pandas as pd
 
     from slabfield.reproduce import comparison
+    from slabfield.sampler.connect import open_client
 
     make_folder(out)
-    with warnings.catch_warnings(record=True) as caught:
+    with open_client(cluster) as client, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", InputWarning)
         coded = code_binary(table, settings.binarize)
         train, test = comparison.split_rows(len(coded.rows), held_out, settings.random_state)
@@ -67,6 +76,7 @@ def run_comparison(
         scores = comparison.compare(
             methods, pd.DataFrame(coded.rows[train], columns=coded.names), coded.rows[test], seed,
             lambda name: None if quiet else typer.echo(f"Fitting: {name}", err=True),
+            client,
         )  # fmt: skip
     write_scores(scores, out)
     posterior = methods[comparison.SLABFIELD].posterior_
@@ -101,7 +111,7 @@ def score_table(scores: list[Score]) -> Table:
     for score in sorted(scores, key=lambda score: -score.cll):
         table.add_row(
             score.method, f"{score.cll:.3f} +- {score.cll_error:.3f}", f"{score.pll:.3f}",
-            f"{score.density:.3f}", f"{score.cpu_seconds:.2f}",
+            f"{score.density:.3f}", "" if isnan(score.cpu_seconds) else f"{score.cpu_seconds:.2f}",
         )  # fmt: skip
     return table
 

@@ -24,6 +24,7 @@ OPTIONS = {
     "n_chains": "--chains",
     "n_jobs": "--jobs",
     "time_budget": "--time-budget",
+    "cluster must": "--cluster must",
     "mean_degree": "--mean-degree",
     "likelihood='exact'": "--likelihood exact",
     "likelihood='pseudo'": "--likelihood pseudo",

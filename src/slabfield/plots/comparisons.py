@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isnan
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -43,7 +44,8 @@ def comparison(scores: Sequence[Any], ax: Axes | None = None) -> Axes:
         colour, marker = (BLUE, "o") if own else (GREY, "s")
         ax.errorbar(score.cll, k, xerr=score.cll_error, fmt=marker, color=colour, capsize=3)
     labels = [
-        f"{score.method}\ndensity {score.density:.2g}, {score.cpu_seconds:.2g} CPU s"
+        f"{score.method}\ndensity {score.density:.2g}"
+        + ("" if isnan(score.cpu_seconds) else f", {score.cpu_seconds:.2g} CPU s")
         for score in ordered
     ]
     ax.set_yticks(range(len(ordered)), labels, **PLAIN)

@@ -15,9 +15,11 @@ from slabfield.checks import InputWarning
 from slabfield.files import make_folder, write_atomically
 from slabfield.reproduce.cache import Cache, Piece, Result
 from slabfield.reproduce.scale import Scale
+from slabfield.sampler.connect import everywhere
 
 if TYPE_CHECKING:
     import pandas as pd
+    from distributed import Client
     from matplotlib.figure import Figure
 
 LINES_APART = 10.0
@@ -37,6 +39,8 @@ class Workbench:
         Pieces done at a time, in processes of their own where it is not 1; -1: all cores.
     quiet : bool
         Whether to show no progress.
+    client : distributed.Client, optional
+        The cluster that does the pieces; what they come to is kept here.
 
     Examples
     --------
@@ -55,8 +59,16 @@ class Workbench:
     (4, 66)
     """
 
-    def __init__(self, scale: Scale, out: Path, n_jobs: int = -1, quiet: bool = False) -> None:
+    def __init__(
+        self,
+        scale: Scale,
+        out: Path,
+        n_jobs: int = -1,
+        quiet: bool = False,
+        client: Client | None = None,
+    ) -> None:
         make_folder(out)
+        self.client = client
         self.scale, self.out, self.quiet = scale, out, quiet
         self.n_jobs = n_jobs if n_jobs > 0 else os.cpu_count() or 1
         self.cache = Cache(out / "cache")
@@ -84,7 +96,9 @@ class Workbench:
         wanted = {piece.key: piece for piece in pieces}
         missing = {key: piece for key, piece in wanted.items() if not self.cache.has(key)}
         with self._progress(label, len(missing)) as advance:
-            if self.n_jobs == 1 or len(missing) < 2:
+            if self.client is not None:
+                self._finish_there(missing, advance)
+            elif self.n_jobs == 1 or len(missing) < 2:
                 for key, piece in missing.items():
                     _do(piece, key, self.cache)
                     advance()
@@ -95,6 +109,16 @@ class Workbench:
                 run = Parallel(self.n_jobs, return_as="generator_unordered")
                 for _ in run(delayed(_do_apart)(p, key, self.cache) for key, p in missing.items()):
                     advance()
+
+    def _finish_there(self, missing: dict[str, Piece], advance: Callable[[], None]) -> None:
+        """Do pieces on a cluster; its machines need not share a disk with this one."""
+        from joblib import Parallel, delayed
+
+        with everywhere(self.client):
+            run = Parallel(-1, return_as="generator_unordered")
+            for key, found in run(delayed(_call)(piece, key) for key, piece in missing.items()):
+                self.cache.store(key, found)
+                advance()
 
     def table(self, name: str, table: pd.DataFrame) -> None:
         """Write a table as ``name.csv``."""
@@ -174,7 +198,12 @@ def _do_apart(piece: Piece, key: str, cache: Cache) -> None:
 
 def _do(piece: Piece, key: str, cache: Cache) -> None:
     """Do one piece and keep its result."""
+    cache.store(*_call(piece, key))
+
+
+def _call(piece: Piece, key: str) -> tuple[str, Result]:
+    """Do one piece; return its key too, for pieces come back in any order."""
     with warnings.catch_warnings():
         # columns that never change: a few pixels of few images
         warnings.simplefilter("ignore", InputWarning)
-        cache.store(key, piece.call())
+        return key, piece.call()

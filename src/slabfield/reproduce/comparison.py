@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,10 @@ from slabfield.evaluate import (
     edge_density,
     pseudo_log_likelihood,
 )
+from slabfield.sampler.connect import everywhere
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 Bits = NDArray[np.uint8]
 
@@ -113,7 +117,12 @@ def random_groups(n_nodes: int, n_rows: int, seed: int | None) -> NDArray[np.int
 
 
 def score_method(
-    name: str, estimator: Any, train: Any, test: Bits, groups: NDArray[np.int64]
+    name: str,
+    estimator: Any,
+    train: Any,
+    test: Bits,
+    groups: NDArray[np.int64],
+    client: Client | None = None,
 ) -> list[Score]:
     """Fit one method and score it; slabfield gives two scores, for a mixture and for one field.
 
@@ -127,11 +136,13 @@ def score_method(
         Rows to learn from, or a DataFrame of them that names the columns, and rows to test on.
     groups : array (rows, g)
         Nodes predicted in each test row, given the others.
+    client : distributed.Client, optional
+        Where chains, nodes or folds are done.
 
     Returns
     -------
     list of Score
-        CPU time is that of the fit, all threads, without compilation.
+        CPU time is that of the fit, all threads, without compilation; on a cluster it is NaN.
 
     Examples
     --------
@@ -143,10 +154,12 @@ def score_method(
     >>> round(tree.density, 3)
     0.167
     """
-    _compile(estimator, train)
+    if client is None:
+        _compile(estimator, train)
     begin = time.process_time()
-    estimator.fit(train)
-    seconds = time.process_time() - begin
+    with everywhere(client):
+        estimator.fit(train, **{"cluster": client} if isinstance(estimator, SpikeSlabMRF) else {})
+    seconds = time.process_time() - begin if client is None else np.nan
     models: dict[str, tuple[Any, float]] = {name: (estimator, edge_density(estimator))}
     if isinstance(estimator, SpikeSlabMRF):
         posterior = estimator.posterior_
@@ -169,6 +182,7 @@ def compare(
     test: Bits,
     seed: int | None,
     advance: Callable[[str], None] = lambda name: None,
+    client: Client | None = None,
 ) -> list[Score]:
     """Fit and score all methods, in turn so that times are fair.
 
@@ -185,7 +199,7 @@ def compare(
     scores = []
     for name, estimator in methods.items():
         advance(name)
-        scores += score_method(name, estimator, train, test, groups)
+        scores += score_method(name, estimator, train, test, groups, client)
     return scores
 
 

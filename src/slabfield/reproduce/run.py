@@ -11,6 +11,7 @@ from slabfield.reproduce import FIGURES
 from slabfield.reproduce.bench import Workbench
 from slabfield.reproduce.page import write_page
 from slabfield.reproduce.scale import SCALES
+from slabfield.sampler.connect import open_client
 
 ON_IMAGES = ("10", "11")
 
@@ -21,6 +22,7 @@ def reproduce(
     out: Path | None = None,
     n_jobs: int = -1,
     quiet: bool = False,
+    cluster: str | None = None,
 ) -> None:
     """Make a figure of the paper anew; ``all`` makes all of them and a page of claims.
 
@@ -36,6 +38,8 @@ def reproduce(
         Pieces of work done at a time; -1: all cores.
     quiet : bool
         Whether to print nothing.
+    cluster : str, optional
+        The address of a Dask scheduler, whose workers do the pieces.
 
     Examples
     --------
@@ -50,7 +54,13 @@ def reproduce(
     check_choice("FIGURE", figure, (*FIGURES, "all"))
     if scale not in SCALES:
         check_choice("--scale", scale, ("quick", "paper"))  # the third is for tests
-    bench = Workbench(SCALES[scale], out or Path("slabfield-reproduction"), n_jobs, quiet)
+    with open_client(cluster) as client:
+        folder = out or Path("slabfield-reproduction")
+        bench = Workbench(SCALES[scale], folder, n_jobs, quiet, client)
+        _make(figure, bench)
+
+
+def _make(figure: str, bench: Workbench) -> None:
     for name in FIGURES if figure == "all" else (figure,):
         if name in ON_IMAGES:
             missing = _no_images()

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from slabfield.sampler.checkpoint import Checkpoint
+from slabfield.sampler.cluster import Cluster
 from slabfield.sampler.run import ChainResult, ChainRun, Report
 from slabfield.sampler.settings import HALVES_LIMIT, NOISE_LIMIT, Settings
 from slabfield.sampler.warmup import Problem
@@ -95,14 +96,15 @@ def run_chains(
     limits: Limits | None = None,
     examine: Callable[[list[ChainRun]], None] | None = None,
     checkpoint: Checkpoint | None = None,
+    cluster: Cluster | None = None,
 ) -> Outcome:
     """Run chains 0, 1, ..., each with random numbers of its own.
 
     Parameters
     ----------
     n_jobs : int or None
-        Chains at a time; None takes as many as there are cores. Compiled code lets go of the
-        interpreter, so threads are enough.
+        Chains at a time; None takes as many as there are cores, here or, under another backend of
+        joblib, there. Compiled code lets go of the interpreter, so threads are enough.
     reporter : Reporter, optional
         What is told how far chains are.
     limits : Limits, optional
@@ -111,15 +113,20 @@ def run_chains(
         Given the chains after warm-up, may raise :class:`Unfit`.
     checkpoint : Checkpoint, optional
         Where chains write their states, and go on from.
+    cluster : Cluster, optional
+        Where chains run, all at a time.
     """
     reports = _reports(reporter, n_chains)
     files = [checkpoint.chain(settings.engine, c) if checkpoint else None for c in range(n_chains)]
-    tasks = [(problem, settings, seed, c, reports[c], files[c]) for c in range(n_chains)]
-    runs = _at_once(n_jobs, ChainRun, tasks)
+    if cluster is not None:
+        runs = cluster.start(problem, settings, seed, files, reports)
+    else:
+        tasks = [(problem, settings, seed, c, reports[c], files[c]) for c in range(n_chains)]
+        runs = _at_once(n_jobs, ChainRun, tasks)
     # chains that have drawn were found fit before
     if examine is not None and all(run.warm and run.keeper.n_draws == 0 for run in runs):
         examine(runs)
-    return draw_on(runs, settings.n_draws, n_jobs, reporter, limits, checkpoint)
+    return draw_on(runs, settings.n_draws, n_jobs, reporter, limits, checkpoint, cluster)
 
 
 def draw_on(
@@ -129,6 +136,7 @@ def draw_on(
     reporter: Reporter | None = None,
     limits: Limits | None = None,
     checkpoint: Checkpoint | None = None,
+    cluster: Cluster | None = None,
 ) -> Outcome:
     """Run chains on until each has so many draws in all, or as the limits say."""
     limits = limits or Limits()
@@ -145,8 +153,12 @@ def draw_on(
         if limits.deadline != inf:
             # in small rounds, so that no chain waits until the time is over
             goal = min(n_draws, min(done) + 16 + min(done) // 8)
-        tasks = [(run, goal - done[c], reports[c], limits.deadline) for c, run in enumerate(runs)]
-        runs = _at_once(n_jobs, ChainRun.extend, tasks)
+        if cluster is not None:
+            runs = cluster.extend(runs, n_draws, reports, limits.deadline)
+        else:
+            left = [goal - n for n in done]
+            tasks = [(run, left[c], reports[c], limits.deadline) for c, run in enumerate(runs)]
+            runs = _at_once(n_jobs, ChainRun.extend, tasks)
         shortest = min(run.keeper.n_draws for run in runs)
         late = time.monotonic() >= limits.deadline
         if shortest < n_draws and not late:
@@ -189,10 +201,13 @@ def _at_once(
 
     More would change the last bits of draws.
     """
-    from joblib import Parallel, delayed
+    from joblib import Parallel, delayed, effective_n_jobs
     from threadpoolctl import threadpool_limits
 
-    n_jobs = n_jobs if n_jobs is not None else min(len(tasks), os.cpu_count() or 1)
+    if n_jobs is None:
+        # what joblib was told, or else all cores, of wherever it was told to run them
+        told = effective_n_jobs(None)
+        n_jobs = min(len(tasks), told if told > 1 else effective_n_jobs(-1))
     calls = (delayed(_task)(os.getpid(), function, task) for task in tasks)
     with threadpool_limits(1, user_api="blas"):
         found: list[ChainRun] = Parallel(n_jobs=n_jobs, prefer="threads")(calls)

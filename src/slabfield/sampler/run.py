@@ -45,6 +45,7 @@ SCHEMES: dict[str, Callable[..., Any]] = {
 WARMUP_SEGMENTS = 120
 
 Report = Callable[[int], None]
+Packed = tuple[Any, Arrays]
 
 
 class Chain(NamedTuple):
@@ -181,6 +182,13 @@ class ChainRun:
     between two chunks when asked to.
     """
 
+    problem: Problem
+    settings: Settings
+    file: ChainFile | None
+    n_warmed: int
+    cpu_seconds: float
+    keeper: Keeper
+
     def __init__(
         self,
         problem: Problem,
@@ -191,17 +199,15 @@ class ChainRun:
         file: ChainFile | None = None,
     ) -> None:
         begin = time.thread_time()
-        self.problem, self.settings, self.file = problem, settings, file
-        self.n_warmed, self.cpu_seconds = 0, 0.0
-        self.totals = np.zeros(len(Info._fields), dtype=np.int64)
-        self.keeper = Keeper(sizes_of(problem))
-        found = file.load() if file is not None else None
-        if file is not None and found is not None:
-            with plain_failures(file.path, BEGIN_ANEW):
-                self._unpack(*found)
-                self._check()
+        found = ChainRun.from_file(problem, settings, file) if file is not None else None
+        if found is not None:
+            vars(self).update(vars(found))
             report(self.n_warmed + self.keeper.n_draws)
         else:
+            self.problem, self.settings, self.file = problem, settings, file
+            self.n_warmed, self.cpu_seconds = 0, 0.0
+            self.totals = np.zeros(len(Info._fields), dtype=np.int64)
+            self.keeper = Keeper(sizes_of(problem))
             rng = chain_rng(seed, chain_index)
             own = complete(problem, rng)
             self.chain: Chain | CollapsedChain = (
@@ -210,14 +216,36 @@ class ChainRun:
                 else start_chain(own, settings, rng)
             )
             self.averages = first_averages(self.chain) if isinstance(self.chain, Chain) else None
-        self._warm_up(report, begin)
+        self.warm_up(report, begin)
+
+    @classmethod
+    def from_file(cls, problem: Problem, settings: Settings, file: ChainFile) -> ChainRun | None:
+        """Return the chain as it is in its file, not warmed up further; None if there is none."""
+        found = file.load()
+        if found is None:
+            return None
+        with plain_failures(file.path, BEGIN_ANEW):
+            run = cls.from_state(problem, settings, file, found)
+            run._check()
+            return run
+
+    @classmethod
+    def from_state(
+        cls, problem: Problem, settings: Settings, file: ChainFile | None, packed: Packed
+    ) -> ChainRun:
+        """Return the chain that :meth:`packed` described."""
+        run = cls.__new__(cls)
+        held = {"problem": problem, "settings": settings, "file": file}
+        run.__setstate__(held | {"packed": packed})
+        return run
 
     @property
     def warm(self) -> bool:
         """Whether warm-up is over."""
         return self.n_warmed >= self.settings.n_warmup
 
-    def _warm_up(self, report: Report, begin: float) -> None:
+    def warm_up(self, report: Report, begin: float) -> None:
+        """Go on with the warm-up; ``begin`` is when that began, on the clock of the thread."""
         if self.warm:
             return
         steps: Any
@@ -230,7 +258,7 @@ class ChainRun:
         while not self.warm and not self._asked_to_stop():
             self.chain, self.n_warmed = next(steps)
             self.cpu_seconds = before + time.thread_time() - begin
-            self._save_if_due()
+            self.save_if_due()
         self.save()
 
     def extend(self, n_draws: int, report: Report, deadline: float = inf) -> ChainRun:
@@ -247,7 +275,7 @@ class ChainRun:
             made += chunk
             report(chunk)
             self.cpu_seconds = before + time.thread_time() - begin
-            self._save_if_due()
+            self.save_if_due()
         # against the clock rounds are short
         if made > 0 and deadline == inf:
             self.save()
@@ -256,16 +284,18 @@ class ChainRun:
     def _asked_to_stop(self) -> bool:
         return self.file is not None and self.file.stop.asked()
 
-    def _save_if_due(self) -> None:
+    def save_if_due(self) -> None:
+        """Write the state to the chain's file, if it has one and it is time to."""
         if self.file is not None and self.file.due():
             self.save()
 
     def save(self) -> None:
         """Write the state to the chain's file, if it has one."""
         if self.file is not None:
-            self.file.save(*self._pack())
+            self.file.save(*self.packed())
 
-    def _pack(self) -> tuple[Any, Arrays]:
+    def packed(self, with_draws: bool = True) -> Packed:
+        """Describe the state in what JSON can hold, and arrays."""
         arrays: Arrays = {}
         held = {
             "chain": self.chain,
@@ -273,7 +303,7 @@ class ChainRun:
             "n_warmed": self.n_warmed,
             "totals": self.totals,
             "cpu_seconds": self.cpu_seconds,
-            "draws": self.keeper.arrays(),
+            "draws": self.keeper.arrays() if with_draws else {},
         }
         return pack(held, arrays, self._given()), arrays
 
@@ -311,13 +341,19 @@ class ChainRun:
 
     def __getstate__(self) -> dict[str, Any]:
         found = {"problem": self.problem, "settings": self.settings, "file": self.file}
-        return found | {"packed": self._pack()}
+        return found | {"packed": self.packed()}
 
     def __setstate__(self, held: dict[str, Any]) -> None:
         packed = held.pop("packed")
         vars(self).update(held)
         self.keeper = Keeper(sizes_of(self.problem))
         self._unpack(*packed)
+
+    def take(self, packed: Packed) -> None:
+        """Take over a later state, which holds only the draws made since."""
+        later = ChainRun.from_state(self.problem, self.settings, self.file, packed)
+        later.keeper.parts = self.keeper.parts + later.keeper.parts
+        vars(self).update(vars(later))
 
     def result(self, n_draws: int | None = None) -> ChainResult:
         """Return what was drawn so far, or only the first so many draws."""

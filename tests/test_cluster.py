@@ -1,0 +1,280 @@
+"""Chains on a Dask cluster: real processes on loopback, and the draws of a single process."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from math import isnan
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import joblib
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from slabfield import SpikeSlabMRF, datasets, load_posterior
+from slabfield.baselines import L1Neighbourhood, L1PseudoLikelihood
+from slabfield.checks import InputError
+from slabfield.cli.app import app
+from slabfield.progress import Watch
+from slabfield.reproduce.bench import Workbench
+from slabfield.reproduce.cache import Piece
+from slabfield.reproduce.comparison import compare, estimators
+from slabfield.reproduce.models import fit_path
+from slabfield.reproduce.scale import SCALES
+from slabfield.reproduce.worlds import World
+from slabfield.sampler import cluster as clusters
+from slabfield.sampler import connect
+from test_checkpoint import KINDS_OF_RUN, assert_same, block_rows, wide_rows
+
+distributed = pytest.importorskip("distributed")
+
+SOURCES = Path(clusters.__file__).parents[2]
+STARTED = 60.0
+
+
+class Local(NamedTuple):
+    """A scheduler and two workers, each a process of its own."""
+
+    client: Any
+    address: str
+    workers: list[subprocess.Popen[bytes]]
+
+
+def begin(kind: str, *arguments: str) -> subprocess.Popen[bytes]:
+    paths = os.pathsep.join(filter(None, [str(SOURCES), os.environ.get("PYTHONPATH", "")]))
+    return subprocess.Popen(
+        [sys.executable, "-m", f"distributed.cli.dask_{kind}", *arguments],
+        env=os.environ | {"PYTHONPATH": paths},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
+    address = f"tcp://127.0.0.1:{free_port()}"
+    folder = str(tmp_path_factory.mktemp("workers"))
+    own = ("--host", "127.0.0.1", "--no-dashboard")
+    scheduler = begin("scheduler", *own, "--port", address.rpartition(":")[2])
+    worker = ("--no-nanny", "--nthreads", "1", "--local-directory", folder, *own)
+    workers = [begin("worker", address, *worker) for _ in range(2)]
+    try:
+        with distributed.Client(address, timeout=STARTED) as client:
+            client.wait_for_workers(2, timeout=STARTED)
+            yield Local(client, address, workers)
+    finally:
+        for process in (*workers, scheduler):
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture(autouse=True)
+def short_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clusters, "ROUND_SECONDS", 0.1)
+
+
+@pytest.mark.parametrize("kind", ["exact", "pseudo", "particles", "paper", "until converged"])
+def test_the_draws_are_those_of_one_process(kind: str, local: Local) -> None:
+    told = KINDS_OF_RUN[kind] | {"n_chains": 3, "random_state": 5}
+    here = SpikeSlabMRF(**told).fit(block_rows())
+    there = SpikeSlabMRF(**told).fit(block_rows(), cluster=local.client)
+    assert_same(here.posterior_, there.posterior_)
+    assert_same(here.extend(7).posterior_, there.extend(7, local.client).posterior_)
+
+
+def test_missing_entries_and_more_nodes(local: Local) -> None:
+    rows = wide_rows().astype(float)
+    rows[::7, 3] = np.nan
+    told: dict[str, Any] = {"likelihood": "particles", "n_warmup": 10, "n_draws": 10}
+    told |= {"n_chains": 2, "random_state": 2, "na": "impute"}
+    here = SpikeSlabMRF(**told).fit(rows).posterior_
+    assert_same(here, SpikeSlabMRF(**told).fit(rows, cluster=local.client).posterior_)
+
+
+def test_data_are_sent_once_and_progress_covers_all_chains(
+    local: Local, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[Any] = []
+    rounds: list[Any] = []
+    scatter, submit = local.client.scatter, local.client.submit
+    monkeypatch.setattr(
+        local.client, "scatter", lambda data, **how: (sent.append(how), scatter(data, **how))[1]
+    )
+    monkeypatch.setattr(
+        local.client, "submit", lambda *args, **how: (rounds.append(args), submit(*args, **how))[1]
+    )
+    watch = Watch(3, 20, 2_000, auto=False)
+    monkeypatch.setattr(SpikeSlabMRF, "_shown", lambda *_: _shown(watch))
+    told: dict[str, Any] = {"n_chains": 3, "n_warmup": 20, "n_draws": 2_000, "random_state": 1}
+    SpikeSlabMRF(**told, likelihood="pseudo").fit(block_rows(), cluster=local.client)
+    assert [how["broadcast"] for how in sent] == [True]
+    assert len(rounds) > 6
+    assert [chain.draws for chain in watch.look().chains] == [2_000] * 3
+    assert watch._done == [2_020] * 3
+
+
+def _shown(watch: Watch) -> Any:
+    from contextlib import nullcontext
+
+    return nullcontext(watch)
+
+
+def test_a_run_goes_on_from_its_checkpoint_there(local: Local, tmp_path: Path) -> None:
+    told: dict[str, Any] = {"likelihood": "pseudo", "n_chains": 2, "n_warmup": 20}
+    told |= {"n_draws": 50, "random_state": 5}
+    longer = SpikeSlabMRF(**told | {"n_draws": 80}).fit(block_rows()).posterior_
+    SpikeSlabMRF(**told).fit(block_rows(), checkpoint=tmp_path, cluster=local.address)
+    assert_same(longer, SpikeSlabMRF.resume(tmp_path, 30, cluster=local.address).posterior_)
+    assert_same(longer, SpikeSlabMRF.resume(tmp_path).posterior_)
+
+
+def test_a_time_budget_ends_chains_there(local: Local) -> None:
+    model = SpikeSlabMRF(n_warmup=5, n_draws=10**7, n_chains=3, time_budget=1.0, random_state=0)
+    clock = time.monotonic()
+    posterior = model.fit(block_rows(), cluster=local.client).posterior_
+    assert time.monotonic() - clock < 20.0
+    assert posterior.settings["stopped_by"] == "time"
+    assert posterior.draws.n_draws > 0
+
+
+def test_joblib_runs_chains_where_it_is_told_to(local: Local) -> None:
+    told = KINDS_OF_RUN["pseudo"] | {"n_chains": 2, "random_state": 5}
+    here = SpikeSlabMRF(**told).fit(block_rows()).posterior_
+    with joblib.parallel_config(backend="dask", client=local.client):
+        assert_same(here, SpikeSlabMRF(**told).fit(block_rows()).posterior_)
+
+
+def test_other_methods_run_there(local: Local) -> None:
+    rows = np.asarray(datasets.make_block(80, random_state=1).rows)
+    for method in (L1Neighbourhood(random_state=0), L1PseudoLikelihood(random_state=0)):
+        here = method.fit(rows).coupling_
+        with connect.everywhere(local.client):
+            assert np.array_equal(here, method.fit(rows).coupling_)
+    told: dict[str, Any] = {"n_draws": 30, "n_warmup": 5, "n_chains": 2}
+    here, there = (
+        compare(estimators(0, None, **told), rows[:50], rows[50:], 0, client=client)
+        for client in (None, local.client)
+    )
+    for one, other in zip(here, there, strict=True):
+        assert one._replace(cpu_seconds=0.0) == other._replace(cpu_seconds=0.0)
+        assert isnan(other.cpu_seconds)
+
+
+def test_pieces_of_a_figure_are_done_there_and_kept_here(local: Local, tmp_path: Path) -> None:
+    pieces = [
+        Piece(fit_path, {"world": World("block", s, 50, 10), "method": "MLE", "n_strengths": 4})
+        for s in (1, 2, 3)
+    ]
+    here = Workbench(SCALES["tiny"], tmp_path / "here", 1, quiet=True)
+    there = Workbench(SCALES["tiny"], tmp_path / "there", -1, quiet=True, client=local.client)
+    for one, other in zip(here.results(pieces, "a"), there.results(pieces, "a"), strict=True):
+        assert one.keys() == other.keys()
+        assert all(np.array_equal(one[name], other[name]) for name in one)
+
+
+def test_the_command_line_takes_a_cluster(local: Local, tmp_path: Path) -> None:
+    file = tmp_path / "rows.csv"
+    header = ",".join(f"x{i}" for i in range(block_rows().shape[1]))
+    np.savetxt(file, block_rows(), "%d", ",", header=header, comments="")
+    told = ["--draws", "40", "--warmup", "10", "--chains", "2", "--seed", "3", "--quiet"]
+    for name, more in (("here", []), ("there", ["--cluster", local.address])):
+        where = ["fit", str(file), "--out", str(tmp_path / name)]
+        done = CliRunner().invoke(app, [*where, *told, *more])
+        assert done.exit_code in (0, 1), done.output
+    here, there = (load_posterior(tmp_path / name / "posterior.nc") for name in ("here", "there"))
+    assert np.array_equal(here.draws.bias, there.draws.bias)
+
+
+# What goes wrong
+
+
+def test_a_cluster_that_cannot_be_reached(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(connect, "REACH_SECONDS", 0.5)
+    address = f"tcp://127.0.0.1:{free_port()}"
+    with pytest.raises(InputError, match=f"(?s){address}.* Start one with dask scheduler"):
+        SpikeSlabMRF().fit(block_rows(), cluster=address)
+    done = CliRunner().invoke(app, ["reproduce", "1", "--out", str(tmp_path), "--cluster", address])
+    assert done.exit_code == 2
+    assert "Error: --cluster must be the address" in done.output
+
+
+@pytest.mark.parametrize("cluster", ["somewhere", 8786, "", "nonsense://x:1", "tcp://x:port"])
+def test_what_is_no_cluster(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connect, "REACH_SECONDS", 0.5)
+    with pytest.raises(InputError, match="cluster must be the address"):
+        SpikeSlabMRF().fit(block_rows(), cluster=cluster)
+
+
+def test_certificates_are_asked_for() -> None:
+    with pytest.raises(InputError, match="no certificate in Dask's configuration"):
+        SpikeSlabMRF().fit(block_rows(), cluster="tls://127.0.0.1:8786")
+
+
+def test_a_scheduler_without_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connect, "WORKER_SECONDS", 0.2)
+    port = free_port()
+    scheduler = begin(
+        "scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"
+    )  # fmt: skip
+    try:
+        with (
+            distributed.Client(f"tcp://127.0.0.1:{port}", timeout=STARTED) as client,
+            pytest.raises(InputError, match="must have a worker"),
+        ):
+            SpikeSlabMRF().fit(block_rows(), cluster=client)
+    finally:
+        scheduler.kill()
+        scheduler.wait()
+
+
+def test_workers_with_other_code_are_refused(local: Local, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clusters, "source_fingerprint", lambda sources: "another")
+    with pytest.raises(InputError, match="same versions"):
+        SpikeSlabMRF(n_draws=10).fit(block_rows(), cluster=local.client)
+
+
+def test_a_worker_is_killed_and_the_draws_are_the_same(local: Local) -> None:
+    """The last test that uses the workers: afterwards there is one."""
+    told: dict[str, Any] = {"likelihood": "particles", "n_warmup": 50, "n_draws": 1_500}
+    told |= {"n_chains": 3, "random_state": 9}
+    here = SpikeSlabMRF(**told).fit(block_rows()).posterior_
+    pids = local.client.run(os.getpid)
+    victim, pid = next(iter(pids.items()))
+    over = threading.Event()
+    killed: list[str] = []
+
+    def kill() -> None:
+        """Kill a worker in the middle of a round, after a few others."""
+        seen: set[str] = set()
+        while not over.is_set():
+            at_work = {str(key) for key in local.client.processing().get(victim, ())}
+            seen |= at_work
+            if at_work and len(seen) >= 5:
+                os.kill(pid, signal.SIGKILL)
+                killed.extend(at_work)
+                return
+            time.sleep(0.01)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    try:
+        there = SpikeSlabMRF(**told).fit(block_rows(), cluster=local.client).posterior_
+    finally:
+        over.set()
+        thread.join()
+    assert killed
+    assert all("run_round" in key for key in killed)
+    assert victim not in local.client.ncores()
+    assert_same(here, there)
