@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 DOCS := $(VENV)/.installed-docs
 
 .PHONY: help demo docs gallery test test-slow calibration lint types bench lattice accuracy realdata \
-	torture reproduce clean
+	torture bad-input degenerate fuzz soak reproduce clean
 .DEFAULT_GOAL := help
 
 help:
@@ -26,6 +26,10 @@ help:
 	@echo "make accuracy   accuracy against exact inference; writes docs/accuracy.md (long)"
 	@echo "make realdata   slabfield and its rivals on real data; writes docs/real-data.md (long)"
 	@echo "make torture    runs killed 200 times and resumed; writes docs/recovery.md"
+	@echo "make bad-input  every bad input tried, with its message; writes docs/bad-input.md"
+	@echo "make degenerate degenerate data under every engine; writes docs/degenerate.md"
+	@echo "make fuzz       thousands of damaged files (FUZZ=3000 of each kind)"
+	@echo "make soak       an hour of fitting, with its memory; writes docs/soak.md (MINUTES=60)"
 	@echo "make reproduce  the paper's experiments, small; SCALE=paper for its sizes (days)"
 	@echo "make clean      remove caches and results; 'rm -r .venv' starts afresh"
 
@@ -80,6 +84,20 @@ realdata: $(STAMP)
 
 torture: $(STAMP)
 	$(BIN)/python benchmarks/torture.py
+
+bad-input: $(STAMP)
+	$(BIN)/python benchmarks/bad_input.py
+
+degenerate: $(STAMP)
+	$(BIN)/python benchmarks/degenerate.py
+
+FUZZ ?= 3000
+fuzz: $(STAMP)
+	SLABFIELD_FUZZ=$(FUZZ) $(BIN)/python -m pytest -n 2 tests/test_fuzz.py
+
+MINUTES ?= 60
+soak: $(STAMP)
+	$(BIN)/python benchmarks/soak.py --minutes $(MINUTES)
 
 SCALE ?= quick
 reproduce: $(STAMP)

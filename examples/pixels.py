@@ -24,5 +24,5 @@ for panel, pixels in zip(panels.flat, rows, strict=True):
     panel.imshow(np.reshape(pixels, (4, 4)), cmap="Greys")
     panel.set(xticks=[], yticks=[])
 panels[0, 0].set_title("real", loc="left")
-panels[2, 0].set_title("drawn", loc="left")
+panels[2, 0].set_title("drawn from the model", loc="left")
 figure.savefig("pixels.png", dpi=80)

@@ -464,8 +464,10 @@ def test_ctrl_c_once_and_twice(csv_file: Path, tmp_path: Path) -> None:
     code, told = end_of(start("fit", csv_file, "--out", out, *options()))
     assert code == 2
     assert "400000 there and 20000 here" in told
-    whole = uninterrupted(first.draws.n_draws)
-    assert np.array_equal(first.draws.bias, whole.draws.bias[: first.draws.n_chains])
+    # chains that had too few draws when Ctrl-C came were left out, whichever they were
+    whole = uninterrupted(first.draws.n_draws).draws.bias
+    for chain in first.draws.bias:
+        assert any(np.array_equal(chain, other) for other in whole)
 
 
 IN_PROCESSES = """

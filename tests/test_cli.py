@@ -12,6 +12,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 from typer.testing import CliRunner, Result
 
 import slabfield
@@ -85,6 +86,9 @@ def estimator(monkeypatch: pytest.MonkeyPatch) -> type[FakeEstimator]:
     monkeypatch.setitem(slabfield.__dict__, "SpikeSlabMRF", Fake)
     page = "<!doctype html>"  # tests/test_report.py has the real one
     monkeypatch.setattr("slabfield.report.write_report", lambda _, path: path.write_text(page))
+    for picture in ("inclusion_matrix", "edge_forest", "evidence", "convergence"):
+        # tests/test_plots_pictures.py has the real ones
+        monkeypatch.setattr(slabfield.plots, picture, lambda _: Figure().add_subplot())
     return Fake
 
 
@@ -128,14 +132,16 @@ def test_fit_prints_and_writes(
     assert "sleep - work" in result.output
     assert "possible edges" in result.output
     assert "largest R-hat 1.002, fewest effective draws 640" in result.output
-    written = ["edges.csv", "network.graphml", "network.png", "posterior.nc", "report.html"]
+    pictures = ["network.png", "inclusion.png", "forest.png", "evidence.png", "convergence.png"]
+    written = sorted(["edges.csv", "network.graphml", "posterior.nc", "report.html", *pictures])
     assert sorted(path.name for path in out.iterdir()) == written
-    told = "edges.csv, network.png, network.graphml, posterior.nc and report.html."
+    told = f"edges.csv, {', '.join(pictures)}, network.graphml, posterior.nc and report.html."
     assert f"Written in {out}: {told}" in result.output.replace("\n", "")
     edges = pd.read_csv(out / "edges.csv")
     assert list(edges.columns[:3]) == ["node_1", "node_2", "inclusion_probability"]
     assert len(edges) == 3
-    assert (out / "network.png").read_bytes().startswith(b"\x89PNG")
+    for picture in pictures:
+        assert (out / picture).read_bytes().startswith(b"\x89PNG")
 
 
 def test_options_reach_the_estimator(
@@ -161,6 +167,7 @@ def test_options_reach_the_estimator(
             "n_warmup": 10,
             "random_state": 5,
             "n_jobs": 2,
+            "na": "error",
             "forbid": [],
             "require": [],
             "progress": False,

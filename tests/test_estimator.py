@@ -56,7 +56,7 @@ def test_parameters_are_kept_as_they_were_given() -> None:
         "preconditioner": "full", "restart": True, "thin": 3, "add_probability": 1,
         "delete_probability": 0.5, "pseudo_weight": 0.7, "max_draws": 50, "time_budget": 9,
         "forbid": [(0, 1)], "require": [(1, 2)], "groups": [0, 0, 1, 1], "within": 0.5,
-        "between": 0.1,
+        "between": 0.1, "na": "drop", "max_memory": 1e9,
     }  # fmt: skip
     model = SpikeSlabMRF(**given)
     assert set(model.get_params()) == set(given)

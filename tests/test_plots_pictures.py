@@ -25,8 +25,8 @@ from slabfield.plots.densities import prior_of_count
 from slabfield.plots.lags import correlations
 from slabfield.plots.limits import LEAST
 from slabfield.plots.ranks import shares_of_ranks
-from slabfield.plots.replicates import replicate_pairs
 from slabfield.plots.verdicts import give_verdicts
+from slabfield.posterior.replicates import replicate_pairs
 
 NAMES = [
     "$x_1$",

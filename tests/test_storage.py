@@ -13,7 +13,7 @@ import xarray as xr
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from slabfield import Posterior, load_posterior
+from slabfield import Posterior, SpikeSlabMRF, datasets, load_posterior
 from slabfield.checks import InputError
 from slabfield.draws import Draws
 from slabfield.posterior import tree as tree_module
@@ -313,6 +313,10 @@ def replace(name: str, values: Any, **options: Any) -> Callable[[h5py.File], Non
     return change
 
 
+def text(name: str, words: str) -> Callable[[h5py.File], None]:
+    return replace(name, np.frombuffer(words.encode(), "S1"))
+
+
 def huge(name: str, shape: tuple[int, ...]) -> Callable[[h5py.File], None]:
     def change(file: h5py.File) -> None:
         kind = file[name].dtype
@@ -328,7 +332,7 @@ def link_elsewhere(file: h5py.File) -> None:
 
 
 def many_nodes(file: h5py.File) -> None:
-    replace("run/feature_names", json.dumps(["x"] * 100_000))(file)
+    text("run/feature_names", json.dumps(["x"] * 100_000))(file)
     huge("inclusion/chance", (2, math.comb(100_000, 2)))(file)
 
 
@@ -340,10 +344,12 @@ WRONG: dict[str, tuple[Callable[[h5py.File], None], str]] = {
     "shape": (replace("posterior/bias", np.zeros((2, 5, 4))), "bias of shape (2, 5, 4)"),
     "type": (replace("posterior/bias", np.zeros((2, 5, 3), "i4")), "and type int32"),
     "text": (replace("run/info", np.zeros(3)), "run/info, which is not text"),
-    "json": (replace("run/info", "[{]"), "Expecting property name"),
-    "nested": (replace("run/info", "[" * 100_000), "recursion"),
-    "names": (replace("run/feature_names", "[1, 2, 3]"), "names of nodes"),
-    "settings": (replace("run/settings", "3"), "settings and info"),
+    "heap": (replace("run/info", "[]"), "run/info, which is not text"),
+    "bytes": (replace("run/info", np.full(3, b"\xff", "S1")), "can't decode byte 0xff"),
+    "json": (text("run/info", "[{]"), "Expecting property name"),
+    "nested": (text("run/info", "[" * 100_000), "recursion"),
+    "names": (text("run/feature_names", "[1, 2, 3]"), "names of nodes"),
+    "settings": (text("run/settings", "3"), "settings and info"),
     "start": (replace("sparse/start", np.arange(11)[::-1].copy()), "sparse draws out of order"),
     "edge": (replace("sparse/edge_number", np.full(10, 3, "i4")), "sparse draws out of order"),
     "many draws": (huge("posterior/p0", (2**30, 2**30)), "sparse/start of shape (11,)"),
@@ -377,3 +383,32 @@ def test_no_more_memory_is_asked_for_than_the_file_can_hold(tmp_path: Path) -> N
         huge("sparse/edge_number", (2**40,))(file)
     append_seal(path)
     assert "found sparse/edge_number of shape (1099511627776,)" in refusal(path)
+
+
+def test_the_tree_has_what_arviz_looks_for_around_a_posterior() -> None:
+    data = datasets.make_block(80, random_state=1, n_groups=1)
+    posterior = SpikeSlabMRF(n_draws=300, random_state=1).fit(data.rows).posterior_
+    tree = posterior.to_datatree(X=data.rows)
+    assert {"posterior", "prior", "sample_stats", "observed_data", "posterior_predictive"} <= set(
+        tree.children
+    )
+    prior = tree["prior/p0"].to_numpy()
+    assert prior.mean() == pytest.approx(0.5, abs=0.02)
+    assert prior.var() == pytest.approx(1 / 44, abs=0.005)
+    assert tree["prior/sigma0"].to_numpy() ** -2 == pytest.approx(1.0, abs=6)
+    first, second = np.triu_indices(4, 1)
+    both = (data.rows[:, first] * data.rows[:, second]).mean(axis=0)
+    np.testing.assert_allclose(tree["observed_data/pair_frequency"], both)
+    np.testing.assert_allclose(tree["observed_data/node_frequency"], data.rows.mean(axis=0))
+    again = tree["posterior_predictive/pair_frequency"]
+    assert again.dims == ("chain", "draw", "edge")
+    np.testing.assert_allclose(again.mean(("chain", "draw")), both, atol=0.08)
+    assert "observed_data" not in posterior.to_datatree()
+
+
+def test_a_fixed_p0_is_fixed_in_the_prior_too() -> None:
+    rows = datasets.make_block(60, random_state=0, n_groups=1).rows
+    fixed = SpikeSlabMRF(n_draws=50, random_state=0, inclusion_prior=0.2, slab_prior=1.5).fit(rows)
+    tree = fixed.posterior_.to_datatree()
+    assert np.all(tree["prior/p0"] == 0.2)
+    assert np.all(tree["prior/sigma0"] == 1.5)

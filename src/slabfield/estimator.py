@@ -15,17 +15,13 @@ from slabfield.models.binary import BinaryPairwise
 from slabfield.moves.impute import new_unknown
 from slabfield.posterior.convergence import unsettled
 from slabfield.priors import Prior
-from slabfield.recovery import Recovery, begin_run, fingerprint, posterior_of, versions
+from slabfield.recovery import Recovery, begin_run, posterior_of, versions
 from slabfield.sampler.checkpoint import Checkpoint
 from slabfield.sampler.cluster import Cluster
 from slabfield.sampler.connect import open_client
-from slabfield.sampler.parallel import (
-    Limits,
-    Outcome,
-    Unfit,
-    refuse_unfit,
-    run_chains,
-)
+from slabfield.sampler.data import are_whole, fingerprint, rows_and_sums
+from slabfield.sampler.memory import state_memory
+from slabfield.sampler.parallel import Limits, Outcome, Unfit, refuse_unfit, run_chains
 from slabfield.sampler.run import ChainResult
 from slabfield.sampler.settings import (
     EXACT_AUTO_NODES,
@@ -43,8 +39,6 @@ from slabfield.sampler.warmup import Problem
 if TYPE_CHECKING:
     from distributed import Client
 
-LIKELIHOODS = ("auto", "exact", "particles", "pseudo")
-PRESETS = ("default", "paper")
 # Draws of each chain with n_draws="auto", before they are doubled
 FIRST_DRAWS = 500
 
@@ -114,6 +108,8 @@ add_probability, delete_probability, pseudo_weight : optional
         What is done about missing entries: nothing is fitted; rows that have any are dropped; or
         they are unknowns, drawn along with the field, which is right if being missing does not
         depend on what is missing.
+    max_memory : int or str, optional
+        Bytes that a run may take, or "4GB"; None: what is available. Others are refused.
 
     Attributes
     ----------
@@ -190,6 +186,7 @@ add_probability, delete_probability, pseudo_weight : optional
         within: float | None = None,
         between: float | None = None,
         na: str = "error",
+        max_memory: int | str | None = None,
     ) -> None:
         self.likelihood = likelihood
         self.preset = preset
@@ -223,11 +220,13 @@ add_probability, delete_probability, pseudo_weight : optional
         self.within = within
         self.between = between
         self.na = na
+        self.max_memory = max_memory
 
     def fit(
         self,
         X: Any,
         y: Any = None,
+        sample_weight: Any = None,
         checkpoint: str | os.PathLike[str] | None = None,
         cluster: Client | str | None = None,
     ) -> SpikeSlabMRF:
@@ -236,8 +235,10 @@ add_probability, delete_probability, pseudo_weight : optional
         Parameters
         ----------
         X : array or DataFrame of shape (N, D)
-            Two-valued columns.
+            Two-valued columns; or what :func:`slabfield.checks.read_counted` read of a file.
         y : ignored
+        sample_weight : array of shape (N,), optional
+            As how many rows each counts. "pseudo" takes whole numbers only (nor falls "auto" back).
         checkpoint : path, optional
             A folder that the chains write their states to, about every ten seconds. Where it
             holds the states of this run already (the same data, settings and seed), the chains go
@@ -252,8 +253,8 @@ add_probability, delete_probability, pseudo_weight : optional
         SpikeSlabMRF
             Itself, fitted.
         """
-        self._check_parameters()
-        table = checks.code_binary(X, self.binarize, self.na)
+        checks.check_told(self)
+        table = checks.code_binary(X, self.binarize, self.na, sample_weight)
         held = None if checkpoint is None else Checkpoint(checkpoint)
         with open_client(cluster) as client:
             return self._fit_table(table, held, client)
@@ -262,14 +263,14 @@ add_probability, delete_probability, pseudo_weight : optional
         self, table: checks.CodedTable, checkpoint: Checkpoint | None, client: Client | None
     ) -> SpikeSlabMRF:
         started, cluster = monotonic(), None if client is None else Cluster(client)
-        settings = self._settings(*table.rows.shape)
-        problem = self._problem(table)
+        settings = self._settings(table.total_weight, table.rows.shape[1])
+        problem = self._problem(table, settings)
         told: dict[str, Any] = {
             "preset": self.preset, "likelihood": self.likelihood, **asdict(settings),
-            "n_chains": self.n_chains, "n_rows": len(table.rows),
+            "n_chains": self.n_chains, "n_rows": table.n_rows,
             "bias_scale": float(self.bias_scale), **problem.prior.facts(),
             "data_fingerprint": fingerprint(table), "versions": versions(),
-            "fell_back": "",
+            "fell_back": "", "total_weight": table.total_weight,
         }  # fmt: skip
         with checkpoint.at_work() if checkpoint else nullcontext():
             if checkpoint is None:
@@ -283,6 +284,7 @@ add_probability, delete_probability, pseudo_weight : optional
             except Unfit as reason:
                 settings = self._with_own(pseudo())
                 told |= {**asdict(settings), "fell_back": str(reason)}
+                problem = self._problem(table, settings)
                 outcome = self._run(problem, settings, seed, deadline, goal, checkpoint, cluster)
             checks.keep_names(self, table)
             self._keep(outcome, list(table.names), told | {"seed": seed}, checkpoint)
@@ -306,7 +308,8 @@ add_probability, delete_probability, pseudo_weight : optional
 
         auto = self.n_draws == "auto" and goal is None
         limits = Limits(self.max_draws, enough if auto else None, deadline)
-        examine = refuse_unfit if self.likelihood == "auto" and self.preset == "default" else None
+        free = self.likelihood == "auto" and self.preset == "default"
+        examine = refuse_unfit if free and are_whole(problem.sums) else None
         if goal is not None:
             settings = replace(settings, n_draws=goal)
         with (
@@ -318,41 +321,7 @@ add_probability, delete_probability, pseudo_weight : optional
                 checkpoint, cluster,
             )  # fmt: skip
 
-    def _check_parameters(self) -> None:
-        checks.check_choice("likelihood", self.likelihood, LIKELIHOODS)
-        checks.check_choice("preset", self.preset, PRESETS)
-        if self.preset == "paper" and self.likelihood == "pseudo":
-            raise checks.InputError(
-                "preset='paper' is the paper's algorithm, on particles or exact; found "
-                "likelihood='pseudo'. Leave the preset out, or pass likelihood='particles'."
-            )
-        if self.preconditioner is not None:
-            checks.check_choice("preconditioner", self.preconditioner, ("diagonal", "full"))
-        checks.check_positive_int("n_chains", self.n_chains)
-        if self.n_jobs != -1:
-            checks.check_positive_int("n_jobs", self.n_jobs, allow_none=True)
-        if isinstance(self.n_draws, str):
-            checks.check_choice("n_draws", self.n_draws, ("auto",))
-        else:
-            checks.check_positive_int("n_draws", self.n_draws, allow_none=True)
-        checks.check_positive_int("max_draws", self.max_draws)
-        if self.time_budget is not None:
-            checks.check_number("time_budget", self.time_budget, low=0.0, include_low=False)
-        for name in ("n_particles", "n_sweeps", "thin"):
-            checks.check_positive_int(name, getattr(self, name), allow_none=True)
-        checks.check_positive_int("n_warmup", self.n_warmup, allow_none=True, low=0)
-        checks.check_number("bias_scale", self.bias_scale, low=0.0, include_low=False)
-        checks.check_number("edge_threshold", self.edge_threshold, low=0.0, high=1.0)
-        for name in ("step_size", "jump_scale", "pseudo_weight"):
-            if getattr(self, name) is not None:
-                checks.check_number(name, getattr(self, name), low=0.0, include_low=False)
-        if self.persistence is not None:
-            checks.check_number("persistence", self.persistence, 0.0, 1.0, include_high=False)
-        for name in ("add_probability", "delete_probability"):
-            if getattr(self, name) is not None:
-                checks.check_number(name, getattr(self, name), 0.0, 1.0, include_low=False)
-
-    def _settings(self, n_rows: int, n_nodes: int) -> Settings:
+    def _settings(self, n_rows: float, n_nodes: int) -> Settings:
         """Return what the preset says for this size, with what the user set in its place."""
         exact = self.likelihood == "exact" or (
             self.likelihood == "auto" and self.preset == "default" and n_nodes <= EXACT_AUTO_NODES
@@ -380,7 +349,8 @@ add_probability, delete_probability, pseudo_weight : optional
         # 1 for 1.0 would be another type, and have everything compiled anew
         return replace(base, **{k: type(getattr(base, k))(own[k]) for k in own})
 
-    def _problem(self, table: checks.CodedTable) -> Problem:
+    def _problem(self, table: checks.CodedTable, settings: Settings) -> Problem:
+        state_memory(table, settings, self.n_chains, self.max_memory, aloud=self.progress)
         n_nodes = table.rows.shape[1]
         inclusion = checks.check_edge_prior(
             self.inclusion_prior, table.names, forbid=self.forbid, require=self.require,
@@ -392,5 +362,6 @@ add_probability, delete_probability, pseudo_weight : optional
             float(self.bias_scale) ** -2, inclusion.fixed,
         )  # fmt: skip
         model = BinaryPairwise(n_nodes)
-        unknown = new_unknown(model, table.rows, table.missing)
-        return Problem(model, table.rows, model.sums(table.rows), prior, unknown)
+        rows, sums = rows_and_sums(model, table, settings.engine, settings.restart)
+        unknown = new_unknown(model, rows, table.missing[: len(rows)])
+        return Problem(model, rows, sums, prior, unknown)

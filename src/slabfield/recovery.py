@@ -6,7 +6,6 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from hashlib import sha256
 from importlib.metadata import version
 from math import inf
 from platform import python_version
@@ -172,14 +171,6 @@ class Recovery:
         """Leave out the states of the chains, which are large."""
         state: Any = super().__getstate__()
         return {name: v for name, v in state.items() if name not in ("_runs", "_checkpoint")}
-
-
-def fingerprint(table: checks.CodedTable) -> str:
-    """Return a digest of the data."""
-    digest = sha256(table.rows)
-    if table.missing.any():
-        digest.update(np.packbits(table.missing).tobytes())
-    return digest.hexdigest()
 
 
 def versions() -> dict[str, str]:

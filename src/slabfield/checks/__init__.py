@@ -5,6 +5,7 @@ A message has three parts: what was wrong, what was found, what to do.
 
 from __future__ import annotations
 
+from slabfield.checks.counted import read_counted
 from slabfield.checks.errors import InputError, InputWarning
 from slabfield.checks.knowledge import check_edge_prior, find_node
 from slabfield.checks.parameters import (
@@ -23,6 +24,8 @@ from slabfield.checks.priors import (
 )
 from slabfield.checks.recoding import RecodedTable, code_alike
 from slabfield.checks.table import CodedTable, code_binary, keep_names
+from slabfield.checks.told import check_told
+from slabfield.checks.weights import are_whole, check_weights, merge_rows, spread_rows
 
 __all__ = [
     "CodedTable",
@@ -31,6 +34,7 @@ __all__ = [
     "InputWarning",
     "RecodedTable",
     "SlabPrior",
+    "are_whole",
     "check_choice",
     "check_edge_prior",
     "check_exact_size",
@@ -39,9 +43,14 @@ __all__ = [
     "check_number",
     "check_positive_int",
     "check_slab_prior",
+    "check_told",
+    "check_weights",
     "code_alike",
     "code_binary",
     "find_node",
     "keep_names",
+    "merge_rows",
+    "read_counted",
     "seed_of",
+    "spread_rows",
 ]

@@ -162,11 +162,12 @@ def code_column(column: Column, threshold: float | None) -> Coding:
     return Coding(bits, labels, ", ".join(parts), labels == (0, 1) and column.kind == "number")
 
 
-def halving_cut(column: Column) -> float | None:
+def halving_cut(column: Column, weights: NDArray[np.float64] | None = None) -> float | None:
     """Return where to cut a column of numbers so that the halves are most nearly equal.
 
     None where it holds only 0 and 1, which need no cut. The cut is one of its values, and not the
-    smallest, so that both halves hold something wherever there are two values.
+    smallest, so that both halves hold something wherever there are two values. Weights, one for
+    each value, count it so often.
 
     Examples
     --------
@@ -179,11 +180,16 @@ def halving_cut(column: Column) -> float | None:
     """
     if set(column.distinct) <= {0, 1} or not column.values.size:
         return None
-    values, counts = np.unique(column.values, return_counts=True)
+    values, place = np.unique(column.values, return_inverse=True)
+    if weights is not None and weights.size == column.values.size:
+        counts = np.bincount(place, weights)
+        values, counts = values[counts > 0], counts[counts > 0]
+    else:
+        counts = np.bincount(place)
     if values.size == 1:
         return float(values[0])
     at_least = np.cumsum(counts[::-1])[::-1]
-    unequal = np.abs(2 * at_least - column.values.size)
+    unequal = np.abs(2 * at_least - at_least[0])
     return float(values[1 + np.argmin(unequal[1:])])
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from slabfield.checks.errors import InputError, listed
+from slabfield.checks.errors import InputError, check_width, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,7 +45,7 @@ def read_delimited(path: Path, content: bytes) -> pd.DataFrame:
     import pandas as pd
 
     text = _decode(path, content)
-    delimiter = _find_delimiter(path, text)
+    delimiter = find_delimiter(path, text)
     names = _check_lines(path, text, delimiter)
     try:
         table = pd.read_csv(
@@ -96,34 +96,76 @@ def check_names(path: Path, fields: Sequence[str]) -> list[str]:
     return names
 
 
+def refuse_empty(path: Path, content: bytes | str) -> None:
+    """Refuse a file that holds nothing, or nothing but space.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from slabfield.checks.delimited import refuse_empty
+    >>> refuse_empty(Path("answers.csv"), b"sleep,work")
+    """
+    if not content.strip():
+        raise InputError(
+            f"{path} must hold a table; found an empty file. Write the column names in its first "
+            "line and one row a line below."
+        )
+
+
 def _decode(path: Path, content: bytes) -> str:
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        encoding = "utf-16"
-    else:
-        if b"\0" in content[: 1 << 20]:
-            raise InputError(
-                f"{path} must be a text file; found bytes that are not text. "
-                "Save the table as CSV (UTF-8) first."
-            )
-        encoding = "utf-8-sig"
+    is_wide = content.startswith((b"\xff\xfe", b"\xfe\xff"))
+    if not is_wide:
+        _refuse_nul(path, b"\0" in content)
     try:
-        return content.decode(encoding)
+        text = content.decode("utf-16" if is_wide else "utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise InputError(
             f"{path} must be text in UTF-8; found a byte that is not, "
             f"0x{content[error.start]:02x} in line {line}. Save it with the encoding UTF-8."
         ) from None
+    _refuse_nul(path, is_wide and "\0" in text)
+    # a byte order mark and nothing after it is a file that is not empty, and a text that is
+    refuse_empty(path, text)
+    return text
 
 
-def _find_delimiter(path: Path, text: str) -> str:
+def _refuse_nul(path: Path, found: bool) -> None:
+    if found:
+        raise InputError(
+            f"{path} must be a text file; found bytes that are not text. "
+            "Save the table as CSV (UTF-8) first."
+        )
+
+
+def find_delimiter(path: Path, text: str) -> str:
+    """Return the delimiter that the first line has most of, or the tab where the name says so.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from slabfield.checks.delimited import find_delimiter
+    >>> find_delimiter(Path("answers.csv"), "sleep;work, paid;rest")
+    ';'
+    """
     if {".tsv", ".tab"} & {suffix.lower() for suffix in path.suffixes[-2:]}:
         return "\t"
     first = next(line for line in text.splitlines() if line.strip())
-    counts = {
-        delimiter: len(next(csv.reader([first], delimiter=delimiter))) for delimiter in DELIMITERS
-    }
+    try:
+        counts = {
+            delimiter: len(next(csv.reader([first], delimiter=delimiter)))
+            for delimiter in DELIMITERS
+        }
+    except csv.Error as error:
+        raise InputError(_unreadable(path, 1, error)) from None
     return max(counts, key=lambda delimiter: counts[delimiter])
+
+
+def _unreadable(path: Path, line: int, error: csv.Error) -> str:
+    return (
+        f"{path} must be a CSV or TSV file; line {line} cannot be read: {error}. "
+        "Look there for quotes that are not closed."
+    )
 
 
 def _check_lines(path: Path, text: str, delimiter: str) -> list[str]:
@@ -136,6 +178,7 @@ def _check_lines(path: Path, text: str, delimiter: str) -> list[str]:
             if not fields:
                 continue
             if names is None:
+                check_width(len(fields))
                 names = check_names(path, fields)
                 continue
             n_rows += 1
@@ -146,10 +189,7 @@ def _check_lines(path: Path, text: str, delimiter: str) -> list[str]:
                     f"separated by {DELIMITERS[delimiter]}). Correct that line."
                 )
     except csv.Error as error:
-        raise InputError(
-            f"{path} must be a CSV or TSV file; line {reader.line_num} cannot be read: {error}. "
-            "Look there for quotes that are not closed."
-        ) from None
+        raise InputError(_unreadable(path, reader.line_num, error)) from None
     if names is None or n_rows == 0:
         raise InputError(
             f"{path} must have a row for each case; found only the line of column names. "

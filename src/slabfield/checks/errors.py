@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 SHOWN = 5
+LONGEST_ITEM = 80
+MOST_COLUMNS = 20_000
 
 
 class InputError(ValueError):
@@ -47,6 +49,7 @@ def listed(items: Sequence[str], shown: int = SHOWN) -> str:
     >>> listed(["a", "b", "c"]), listed(["a", "b", "c", "d"], shown=2)
     ('a, b and c', 'a, b and 2 more')
     """
+    items = [shortened(item, LONGEST_ITEM) for item in items[:shown]] + list(items[shown:])
     if len(items) > shown:
         return f"{', '.join(items[:shown])} and {len(items) - shown} more"
     if len(items) < 2:
@@ -67,5 +70,32 @@ def shown_value(value: object, width: int = 40) -> str:
         value = value.item()
     if isinstance(value, float):
         return f"{value:.6g}"
-    text = repr(value)
+    return shortened(repr(value), width)
+
+
+def shortened(text: str, width: int) -> str:
+    """Cut a text that is longer than a message can bear.
+
+    Examples
+    --------
+    >>> from slabfield.checks.errors import shortened
+    >>> shortened("a name of many words", 12)
+    'a name of...'
+    """
     return text if len(text) <= width else f"{text[: width - 3]}..."
+
+
+def check_width(n_columns: int) -> None:
+    """Refuse a table with more columns than pairs of them can be kept.
+
+    Examples
+    --------
+    >>> from slabfield.checks.errors import check_width
+    >>> check_width(100)
+    """
+    if n_columns > MOST_COLUMNS:
+        n_pairs = n_columns * (n_columns - 1) // 2
+        raise InputError(
+            f"X must have at most {MOST_COLUMNS:,} columns; found {n_columns:,}, which have "
+            f"{n_pairs:,} pairs. Choose the columns that are to be nodes."
+        )

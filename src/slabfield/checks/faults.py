@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from slabfield.checks.columns import Column, Fault, shown_values
-from slabfield.checks.errors import SHOWN, listed, shown_value
+from slabfield.checks.errors import LONGEST_ITEM, SHOWN, listed, shown_value
 
 TWO_VALUES = "Every column must hold two values"
 
@@ -75,13 +75,13 @@ def _text(bad: Sequence[Column]) -> str:
     examples = listed([shown_value(value) for value in bad[0].distinct[:2]])
     return (
         f"{TWO_VALUES}; {_named(bad)} {_number(bad, 'looks', 'look')} like free text: "
-        f"{len(bad[0].distinct)} different entries{_number(bad, '', f' in {bad[0].name!r}')}, "
+        f"{len(bad[0].distinct)} different entries{_number(bad, '', f' in {_name(bad[0])}')}, "
         f"such as {examples}."
     )
 
 
 def _values(bad: Sequence[Column], columns: Sequence[Column]) -> str:
-    found = "; ".join(f"column {c.name!r} holds {shown_values(c)}" for c in bad[:SHOWN])
+    found = "; ".join(f"column {_name(c)} holds {shown_values(c)}" for c in bad[:SHOWN])
     if len(bad) > SHOWN:
         found += f"; {len(bad) - SHOWN} other columns hold more than two as well"
     them = _number(bad, "the column", "these columns")
@@ -93,12 +93,16 @@ def _values(bad: Sequence[Column], columns: Sequence[Column]) -> str:
     if len(numeric) == sum(column.kind == "number" for column in columns):
         how = f"binarize={cut:g}"
     else:
-        named = ", ".join(f"{column.name!r}: {_middle(column):g}" for column in numeric[:SHOWN])
+        named = ", ".join(f"{_name(column)}: {_middle(column):g}" for column in numeric[:SHOWN])
         how = f"binarize={{{named}{', ...' if len(numeric) > SHOWN else ''}}}"
     return (
         f"{TWO_VALUES}; {found}.\n"
         f"Binarise with {how} (1 where the value is at least {cut:g}), or drop {them}."
     )
+
+
+def _name(column: Column) -> str:
+    return shown_value(column.name, LONGEST_ITEM)
 
 
 def _middle(column: Column) -> float:
@@ -112,7 +116,7 @@ def _named(bad: Sequence[Column]) -> str:
 def _drop(bad: Sequence[Column], has_names: bool) -> str:
     if not has_names:
         return f"Drop {_number(bad, 'it', 'them')}."
-    names = ", ".join(repr(column.name) for column in bad[:SHOWN])
+    names = ", ".join(_name(column) for column in bad[:SHOWN])
     more = ", ..." if len(bad) > SHOWN else ""
     return f"Drop {_number(bad, 'it', 'them')}, for example df.drop(columns=[{names}{more}])."
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slabfield.checks.errors import InputError, listed
+from slabfield.checks.errors import InputError, check_width, listed
 
 
 class OpenedTable(NamedTuple):
@@ -55,6 +55,14 @@ def _check_names(names: list[str]) -> None:
         raise InputError(
             f"Each column must have a name of its own; found more than one column named "
             f"{listed(twice)}. Rename or drop all but one."
+        )
+    halves = [
+        ascii(name) for name in names if any("\ud800" <= letter <= "\udfff" for letter in name)
+    ]
+    if halves:
+        raise InputError(
+            "Names of columns must be text that a file can hold; found half characters "
+            f"(surrogates) in {listed(halves)}. Rename these columns."
         )
 
 
@@ -103,7 +111,7 @@ def _as_frame(X: Any) -> Any:
 
 
 def _as_array(X: Any) -> NDArray[Any]:
-    if X is None or isinstance(X, (str, bytes, dict)):
+    if not hasattr(X, "__array__") and not hasattr(X, "toarray") and not _has_rows(X):
         raise InputError(
             f"X must be a table: an array, a list of rows or a data frame; got "
             f"{type(X).__name__}. Read a file first, for example with pandas.read_csv."
@@ -119,6 +127,10 @@ def _as_array(X: Any) -> NDArray[Any]:
     array = np.asarray(X)
     _check_real([array])
     return array
+
+
+def _has_rows(X: Any) -> bool:
+    return hasattr(X, "__iter__") and not isinstance(X, (str, bytes, dict))
 
 
 def _from_lists(X: Any) -> NDArray[Any]:
@@ -156,6 +168,7 @@ def _check_shape(shape: tuple[int, ...], fewest_rows: int) -> None:
             f"{shape}. Reshape your data so that each row is a case and each column a node."
         )
     n_rows, n_columns = shape
+    check_width(n_columns)
     # of further rows, as many columns are expected as the fitted table had
     if n_columns < 2 and fewest_rows > 1:
         raise InputError(

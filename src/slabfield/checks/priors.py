@@ -15,6 +15,12 @@ Array = NDArray[np.float64]
 
 DEFAULT_SHAPE = 5.0
 
+# Chosen by trying: with bias_scale=300, sigma0=100 or a slab prior of (0.1, 0.1) there are
+# couplings whose exponentials overflow, and results are NaN
+WIDEST_BIAS = 100.0
+WIDEST_SLAB = 30.0
+ABSURD_SLAB, MOST_ABSURD = 100.0, 0.01
+
 
 class InclusionPrior(NamedTuple):
     """The prior probability of each edge, learnt or fixed.
@@ -142,6 +148,12 @@ def check_slab_prior(value: object) -> SlabPrior:
                 f"slab_prior, as one number, must be positive (it is sigma0); got {scale:g}. "
                 "Pass for example 1.0, or a pair (5, 5) to learn it."
             )
+        if scale > WIDEST_SLAB:
+            raise InputError(
+                f"slab_prior, as one number, must be at most {WIDEST_SLAB:g} (a coupling of 10 "
+                f"makes odds 22,000 times as large); got {scale:g}. Pass for example 1.0, or a "
+                "pair (5, 5) to learn it."
+            )
         return SlabPrior(DEFAULT_SHAPE, DEFAULT_SHAPE, scale)
     numbers = _as_numbers(value)
     if numbers is None or numbers.ndim != 1:
@@ -150,7 +162,21 @@ def check_slab_prior(value: object) -> SlabPrior:
             f"got {shown_value(value)}. Pass for example (5, 5)."
         )
     c, d = _positive_pair("slab_prior", numbers, "one positive number to fix sigma0")
+    wide = _share_wider(c, d, ABSURD_SLAB)
+    if wide > MOST_ABSURD:
+        raise InputError(
+            "slab_prior, as a pair (shape, rate) for sigma0^-2 ~ Gamma, must have sigma0 above "
+            f"{ABSURD_SLAB:g} with probability {MOST_ABSURD:g} at most; with ({c:g}, {d:g}) it is "
+            f"{wide:.2g}. Pass a larger shape or a smaller rate, for example (5, 5)."
+        )
     return SlabPrior(c, d, float("nan"))
+
+
+def _share_wider(c: float, d: float, scale: float) -> float:
+    """Return the prior probability that sigma0 is above a scale."""
+    from scipy.special import gammainc
+
+    return float(gammainc(c, d / scale**2))
 
 
 def _as_numbers(value: object) -> Array | None:

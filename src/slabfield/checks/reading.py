@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import warnings
 import zlib
 from collections.abc import Callable
@@ -10,14 +11,25 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slabfield.checks.delimited import check_names, read_delimited
-from slabfield.checks.errors import InputError, listed
+from slabfield.checks.delimited import check_names, read_delimited, refuse_empty
+from slabfield.checks.errors import InputError, check_width, listed, shown_value
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MOST_BYTES = 2**31
 """A file is read whole, and no more than this of it, unpacked."""
+
+PIECE = 1 << 22
+
+MOST_SHEET_ROWS = 1 << 20
+"""No spreadsheet has more rows; a number of a row beyond it is there to keep a reader busy."""
+
+CELL_BYTES = 8
+"""What a cell takes at least, once it is read."""
+
+BIG_FILE = 100_000_000
+"""Files of more bytes are read in chunks where that will do."""
 
 GZIP, ZIP, PARQUET = b"\x1f\x8b", b"PK\x03\x04", b"PAR1"
 REFUSED = {
@@ -66,7 +78,7 @@ def read_table(path: Path, sheet: str | None = None) -> pd.DataFrame:
     content = _read_bytes(path)
     if content.startswith(GZIP):
         content = _unpack(path, content)
-        _refuse_empty(path, content)
+        refuse_empty(path, content)
     if content.startswith(ZIP):
         return _read_excel(path, content, sheet)
     if sheet is not None:
@@ -83,11 +95,36 @@ def read_table(path: Path, sheet: str | None = None) -> pd.DataFrame:
     return read_delimited(path, content)
 
 
+def comes_in_chunks(path: Path, more_than: int) -> bool:
+    """Whether a file is of more bytes than so many, and of a kind that can be read in chunks.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from slabfield.checks.reading import comes_in_chunks
+    >>> comes_in_chunks(Path("no such file"), 0)
+    False
+    """
+    try:
+        if path.stat().st_size <= more_than:
+            return False
+        with open(path, "rb") as file:
+            begin = file.read(8)
+    except OSError:  # told where it is read
+        return False
+    return not begin.startswith((ZIP, *REFUSED))
+
+
 def _read_bytes(path: Path) -> bytes:
     try:
         with open(path, "rb") as file:
-            content = file.read(MOST_BYTES + 1)
+            content = _read_all(file)
     except FileNotFoundError:
+        if path.is_symlink():
+            raise InputError(
+                f"{path} must be a file that exists; found a link to {os.readlink(path)!r}, which "
+                "does not. Name the file itself, or mend the link."
+            ) from None
         nearby = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
         close = get_close_matches(path.name, nearby, n=1)
         raise InputError(
@@ -96,15 +133,27 @@ def _read_bytes(path: Path) -> bytes:
         ) from None
     except IsADirectoryError:
         raise InputError(f"{path} must be a file; found a folder. Name one file in it.") from None
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+        found = getattr(error, "strerror", None) or error
         raise InputError(
-            f"{path} must be a file that can be read; found: {error.strerror or error}. "
-            "Check its permissions."
+            f"{shown_value(str(path), 200)} must be a file that can be read; found: {found}. Check "
+            "its name and its permissions."
         ) from None
     if len(content) > MOST_BYTES:
         raise InputError(_too_large(path, "found more"))
-    _refuse_empty(path, content)
+    refuse_empty(path, content)
     return content
+
+
+def _read_all(file: io.BufferedIOBase) -> bytes:
+    """Read a file to its end, or just beyond what is allowed; memory is taken as it is needed."""
+    content = bytearray()
+    while len(content) <= MOST_BYTES:
+        piece = file.read(min(PIECE, MOST_BYTES + 1 - len(content)))
+        if not piece:
+            break
+        content += piece
+    return bytes(content)
 
 
 def _too_large(path: Path, found: str) -> str:
@@ -114,21 +163,13 @@ def _too_large(path: Path, found: str) -> str:
     )
 
 
-def _refuse_empty(path: Path, content: bytes) -> None:
-    if not content.strip():
-        raise InputError(
-            f"{path} must hold a table; found an empty file. Write the column names in its first "
-            "line and one row a line below."
-        )
-
-
 def _unpack(path: Path, content: bytes) -> bytes:
     """Unpack gzip, but never more than is allowed: a small file can hold a very large one."""
     import gzip
 
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(content)) as packed:
-            text = packed.read(MOST_BYTES + 1)
+            text = _read_all(packed)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(
             f"{path} must be a whole gzip archive; unpacking it failed with: {error}. "
@@ -145,6 +186,11 @@ def _read_parquet(path: Path, content: bytes) -> pd.DataFrame:
     _need("pyarrow", path, "a Parquet file")
 
     def read() -> pd.DataFrame:
+        from pyarrow.parquet import ParquetFile
+
+        stated = ParquetFile(io.BytesIO(content)).metadata
+        check_width(stated.num_columns)
+        _check_cells(path, stated.num_rows, stated.num_columns)
         return pd.read_parquet(io.BytesIO(content), engine="pyarrow")
 
     table = _or_damaged(path, "a Parquet file", read)
@@ -189,6 +235,7 @@ def _read_excel(path: Path, content: bytes, sheet: str | None) -> pd.DataFrame:
                     f"{listed([repr(name) for name in sheets])}. Choose one of these."
                 )
             chosen: Any = sheet if sheet is not None else 0
+            _check_sheet(path, book.book[sheets[0] if sheet is None else sheet])
             cells: pd.DataFrame = pd.read_excel(book, sheet_name=chosen, header=None)
             return cells
 
@@ -204,6 +251,29 @@ def _read_excel(path: Path, content: bytes, sheet: str | None) -> pd.DataFrame:
     table = table.iloc[:, used].infer_objects()
     table.columns = pd.Index(check_names(path, [heading[k] for k in used]))
     return table
+
+
+def _check_sheet(path: Path, sheet: Any) -> None:
+    """Refuse a sheet too large before it is laid out: one far cell makes a small file a huge table.
+
+    What the sheet says of its size is not believed; its rows are counted.
+    """
+    sheet.reset_dimensions()
+    width = 0
+    for n_rows, row in enumerate(sheet.iter_rows(values_only=True), start=1):
+        if len(row) > width and any(cell is not None for cell in row[width:]):
+            width = len(row)
+        _check_cells(path, n_rows, width)
+        if n_rows > MOST_SHEET_ROWS:
+            raise InputError(_too_large(path, f"it has more than {MOST_SHEET_ROWS:,} rows"))
+    check_width(width)
+
+
+def _check_cells(path: Path, n_rows: int, n_columns: int) -> None:
+    if n_rows * n_columns * CELL_BYTES > MOST_BYTES:
+        raise InputError(
+            _too_large(path, f"it has {n_rows:,} rows or more, of {n_columns:,} columns")
+        )
 
 
 def _or_damaged(path: Path, kind: str, read: Callable[[], pd.DataFrame]) -> pd.DataFrame:

@@ -25,6 +25,9 @@ from slabfield.checks.errors import InputError, InputWarning, listed, shown_valu
 from slabfield.checks.faults import describe_faults
 from slabfield.checks.opening import OpenedTable, open_table
 from slabfield.checks.parameters import check_choice, is_number
+from slabfield.checks.weights import check_weights
+
+Array = NDArray[np.float64]
 
 MEDIAN = "median"
 NA = ("error", "drop", "impute")
@@ -51,6 +54,10 @@ class CodedTable(NamedTuple):
         For each column, the number it was cut at; None where its labels say what is 0 and 1.
     missing : array of bool, shape (N, D)
         Which entries are missing; they are 0 in ``rows``.
+    counts : array of float64, optional
+        How often each row was there, where equal rows were merged when they were read.
+    weights : array of float64, optional
+        What each row weighs, where the user says so.
 
     Examples
     --------
@@ -66,9 +73,23 @@ class CodedTable(NamedTuple):
     has_names: bool
     thresholds: list[float | None]
     missing: NDArray[np.bool_]
+    counts: Array | None = None
+    weights: Array | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there were."""
+        return len(self.rows) if self.counts is None else int(self.counts.sum())
+
+    @property
+    def total_weight(self) -> float:
+        """What all rows weigh; as much as there are, where the user gave no weights."""
+        return self.n_rows if self.weights is None else float(self.weights.sum())
 
 
-def code_binary(X: object, binarize: Binarize = None, na: str = "error") -> CodedTable:
+def code_binary(
+    X: object, binarize: Binarize = None, na: str = "error", sample_weight: object = None
+) -> CodedTable:
     """Check a table of two-valued columns and code it as 0 and 1.
 
     Of two numbers the larger is 1; of two words that have a natural order (yes and no, true and
@@ -87,6 +108,8 @@ def code_binary(X: object, binarize: Binarize = None, na: str = "error") -> Code
     na : {"error", "drop", "impute"}
         What to do about missing entries: refuse the table, drop the rows that have any, or leave
         them to be drawn along with the field.
+    sample_weight : sequence of numbers, optional
+        What each row weighs; "median" goes by it too.
 
     Returns
     -------
@@ -109,10 +132,16 @@ def code_binary(X: object, binarize: Binarize = None, na: str = "error") -> Code
     ["Column 'sleep': 1 = 'yes', 0 = 'no'."]
     """
     check_choice("na", na, NA)
+    if isinstance(X, CodedTable):
+        return _as_it_is(X, binarize, sample_weight)
     opened = open_table(X)
+    weights = None
+    if sample_weight is not None:
+        weights = check_weights(sample_weight, opened.columns[0].size)
     missing = np.stack([missing_in(values) for values in opened.columns], axis=1)
     dropped: list[str] = []
     if na == "drop" and missing.any():
+        weights = None if weights is None else weights[~missing.any(axis=1)]
         opened, missing, dropped = _without_rows(opened, missing)
     columns = [
         read_column(name, values) for name, values in zip(opened.names, opened.columns, strict=True)
@@ -120,7 +149,12 @@ def code_binary(X: object, binarize: Binarize = None, na: str = "error") -> Code
     if na == "impute":
         _refuse_empty(columns)
         columns = [column._replace(n_missing=0) for column in columns]
-    thresholds = _thresholds(columns, binarize)
+        if weights is not None and missing.any():
+            raise InputError(
+                "na='impute' takes every row once; found sample_weight. Leave out the weights, or "
+                "pass na='drop'."
+            )
+    thresholds = _thresholds(columns, binarize, weights)
     n_rows = opened.columns[0].size
     faults: dict[Fault, list[Column]] = {}
     for column, threshold in zip(columns, thresholds, strict=True):
@@ -129,22 +163,34 @@ def code_binary(X: object, binarize: Binarize = None, na: str = "error") -> Code
             faults.setdefault(fault, []).append(column)
     if faults:
         raise InputError(describe_faults(faults, columns, n_rows, opened.has_names))
-    _warn_of_spelling(columns)
+    warn_of_spelling(columns)
     _warn_of_identifiers(columns, thresholds, n_rows)
     codings = [code_column(*pair) for pair in zip(columns, thresholds, strict=True)]
     rows = np.zeros(missing.shape, dtype=np.uint8)
     for k, coding in enumerate(codings):
         rows[~missing[:, k], k] = coding.bits
-    _warn_of_constants(rows, missing, opened.names)
+    warn_of_constants(rows, missing, opened.names)
     return CodedTable(
         rows,
         opened.names,
         [coding.labels for coding in codings],
-        [*dropped, *_told_of_unknowns(missing), *_notes(opened.names, codings)],
+        [*dropped, *_told_of_unknowns(missing), *notes_of(opened.names, codings)],
         opened.has_names,
         thresholds,
         missing,
+        weights=weights,
     )
+
+
+def _as_it_is(table: CodedTable, binarize: Binarize, sample_weight: object) -> CodedTable:
+    """Return a table that was coded before; it is too late to say how."""
+    if binarize is not None or sample_weight is not None:
+        raise InputError(
+            "A table that was coded before takes neither binarize nor sample_weight; found "
+            f"{'binarize' if binarize is not None else 'sample_weight'}. Say so where it is read "
+            "or coded."
+        )
+    return table
 
 
 def _without_rows(
@@ -182,22 +228,27 @@ def _told_of_unknowns(missing: NDArray[np.bool_]) -> list[str]:
     ]
 
 
-def _thresholds(columns: list[Column], binarize: Binarize) -> list[float | None]:
+def _thresholds(
+    columns: list[Column], binarize: Binarize, weights: Array | None = None
+) -> list[float | None]:
     """Return the number each column is cut at, or None where it is not cut."""
     if binarize is None:
         return [None] * len(columns)
     if isinstance(binarize, Mapping):
-        return _named_thresholds(columns, {str(name): at for name, at in binarize.items()})
+        named = {str(name): at for name, at in binarize.items()}
+        return _named_thresholds(columns, named, weights)
     rule = _as_rule(binarize)
-    return [_cut(column, rule) if column.kind == "number" else None for column in columns]
+    return [_cut(column, rule, weights) if column.kind == "number" else None for column in columns]
 
 
-def _cut(column: Column, rule: float | str) -> float | None:
+def _cut(column: Column, rule: float | str, weights: Array | None) -> float | None:
     """Return the number a column of numbers is cut at."""
-    return halving_cut(column) if isinstance(rule, str) else rule
+    return halving_cut(column, weights) if isinstance(rule, str) else rule
 
 
-def _named_thresholds(columns: list[Column], named: Mapping[str, Any]) -> list[float | None]:
+def _named_thresholds(
+    columns: list[Column], named: Mapping[str, Any], weights: Array | None
+) -> list[float | None]:
     kinds = {column.name: column.kind for column in columns}
     unknown = [repr(name) for name in named if name not in kinds]
     if unknown:
@@ -213,7 +264,7 @@ def _named_thresholds(columns: list[Column], named: Mapping[str, Any]) -> list[f
             f"{'it' if len(words) == 1 else 'them'} out of binarize."
         )
     rules = {name: _as_rule(value) for name, value in named.items()}
-    return [_cut(c, rules[c.name]) if c.name in rules else None for c in columns]
+    return [_cut(c, rules[c.name], weights) if c.name in rules else None for c in columns]
 
 
 def _as_rule(value: object) -> float | str:
@@ -227,8 +278,17 @@ def _as_rule(value: object) -> float | str:
     )
 
 
-def _notes(names: list[str], codings: list[Coding]) -> list[str]:
-    """Write one sentence for all columns that were coded alike."""
+def notes_of(names: list[str], codings: list[Coding]) -> list[str]:
+    """Write one sentence for all columns that were coded alike.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield.checks.columns import code_column, read_column
+    >>> from slabfield.checks.table import notes_of
+    >>> notes_of(["sleep"], [code_column(read_column("sleep", np.array(["no", "yes"])), None)])
+    ["Column 'sleep': 1 = 'yes', 0 = 'no'."]
+    """
     alike: dict[str, list[str]] = {}
     for name, coding in zip(names, codings, strict=True):
         if not coding.is_plain:
@@ -239,9 +299,17 @@ def _notes(names: list[str], codings: list[Coding]) -> list[str]:
     ]
 
 
-def _warn_of_constants(
+def warn_of_constants(
     rows: NDArray[np.uint8], missing: NDArray[np.bool_], names: list[str]
 ) -> None:
+    """Warn of columns that hold one value only.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield.checks.table import warn_of_constants
+    >>> warn_of_constants(np.eye(2, dtype=np.uint8), np.zeros((2, 2), np.bool_), ["a", "b"])
+    """
     ones, known = rows.sum(axis=0, dtype=np.int64), np.count_nonzero(~missing, axis=0)
     constant = [repr(names[k]) for k in np.flatnonzero((ones == 0) | (ones == known))]
     if constant:
@@ -257,14 +325,23 @@ def _warn_of_constants(
         )
 
 
-def _warn_of_spelling(columns: list[Column]) -> None:
+def warn_of_spelling(columns: list[Column]) -> None:
+    """Warn of columns whose two words differ only in case or spaces.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield.checks.columns import read_column
+    >>> from slabfield.checks.table import warn_of_spelling
+    >>> warn_of_spelling([read_column("sleep", np.array(["no", "yes"]))])
+    """
     for column in columns:
         if differ_only_in_spelling(column):
             first, second = (shown_value(value) for value in column.distinct)
             warn(
-                f"Column {column.name!r} holds {first} and {second}, which differ only in case or "
-                "spaces; they were taken for two values. Write them the same way if they mean the "
-                "same.",
+                f"Column {shown_value(column.name)} holds {first} and {second}, which differ only "
+                "in case or spaces; they were taken for two values. Write them the same way if "
+                "they mean the same.",
                 InputWarning,
                 stacklevel=3,
             )
@@ -302,7 +379,7 @@ def keep_names(estimator: Any, table: CodedTable) -> None:
     estimator.coding_notes_ = list(table.notes)
     estimator.coding_ = list(zip(table.labels, table.thresholds, strict=True))
     estimator.node_names_ = list(table.names)
-    estimator.n_rows_, estimator.n_features_in_ = table.rows.shape
+    estimator.n_rows_, estimator.n_features_in_ = table.n_rows, table.rows.shape[1]
     if table.has_names:
         estimator.feature_names_in_ = np.array(table.names, dtype=object)
     elif hasattr(estimator, "feature_names_in_"):

@@ -28,12 +28,13 @@ def fit(
     warmup: options.Warmup = None,
     seed: options.Seed = None,
     jobs: options.Jobs = None,
+    max_memory: options.MaxMemory = None,
     cluster: options.Cluster = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Learn a network from the two-valued columns of FILE.
 
-    Writes the table of edges edges.csv, the picture network.png, the graph network.graphml, all
+    Writes the table of edges edges.csv, pictures, the graph network.graphml, all
     draws (posterior.nc) and the page report.html. In edges.csv a name that a spreadsheet would take
     for a formula, one that begins with = + - or @, has a single quote before it.
     """
@@ -44,7 +45,8 @@ def fit(
         table, settings = read_request(
             file, columns=columns, drop=drop, sheet=sheet, binarize=binarize, na=na, forbid=forbid,
             require=require, likelihood=likelihood, preset=preset, chains=chains, draws=draws,
-            time_budget=time_budget, warmup=warmup, seed=seed, jobs=jobs,
+            time_budget=time_budget, warmup=warmup, seed=seed, jobs=jobs, max_memory=max_memory,
+            counted=True,
         )  # fmt: skip
         converged = run(table, settings, out, quiet, cluster)
     if not converged:

@@ -131,6 +131,14 @@ Jobs = Annotated[
     int | None,
     typer.Option(rich_help_panel=RUN, help="Chains run at the same time; -1: all cores."),
 ]
+MaxMemory = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE",
+        rich_help_panel=RUN,
+        help="Refuse a run that takes more, for example 4GB; what is available if not given.",
+    ),
+]
 Cluster = Annotated[
     str | None,
     typer.Option(

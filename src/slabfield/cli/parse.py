@@ -37,10 +37,21 @@ def select_columns(table: pd.DataFrame, columns: str | None, drop: str | None) -
     >>> select_columns(table, None, "id").columns.tolist()
     ['a', 'b']
     """
-    names = [str(name) for name in table.columns]
+    return table[select_names([str(name) for name in table.columns], columns, drop)]
+
+
+def select_names(names: Sequence[str], columns: str | None, drop: str | None) -> list[str]:
+    """Return the names of the columns asked for, without those to be dropped.
+
+    Examples
+    --------
+    >>> from slabfield.cli.parse import select_names
+    >>> select_names(["id", "a", "b"], "b,a", None)
+    ['b', 'a']
+    """
     kept = names if columns is None else _known(_split(columns, names), names, "--columns")
     dropped = [] if drop is None else _known(_split(drop, names), names, "--drop")
-    return table[[name for name in kept if name not in dropped]]
+    return [name for name in kept if name not in dropped]
 
 
 def parse_binarize(text: str | None) -> float | dict[str, float] | None:

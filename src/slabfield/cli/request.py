@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from slabfield.checks.reading import read_table
+from slabfield.checks import CodedTable, read_counted
+from slabfield.checks.reading import BIG_FILE, comes_in_chunks, read_table
 from slabfield.cli.options import Likelihood, Missing, Preset
 from slabfield.cli.pairs import read_pairs
-from slabfield.cli.parse import parse_binarize, parse_draws, select_columns
+from slabfield.cli.parse import parse_binarize, parse_draws, select_columns, select_names
 from slabfield.cli.run import Settings
 
 if TYPE_CHECKING:
@@ -34,7 +35,9 @@ def read_request(
     warmup: int | None,
     seed: int | None,
     jobs: int | None,
-) -> tuple[pd.DataFrame, Settings]:
+    max_memory: str | None = None,
+    counted: bool = False,
+) -> tuple[Any, Settings]:
     """Read a file and what the options say.
 
     Parameters
@@ -42,12 +45,14 @@ def read_request(
     file : Path
         The table.
     columns, drop, sheet, binarize, na, forbid, require, likelihood, preset, chains, draws, \
-time_budget, warmup, seed, jobs
+time_budget, warmup, seed, jobs, max_memory
         Options of the same names.
+    counted : bool
+        Whether a large file may be read in chunks, into its different rows.
 
     Returns
     -------
-    table : DataFrame
+    table : DataFrame, or CodedTable for a large file
         The columns that are to be nodes.
     settings : Settings
         What the estimator is given.
@@ -59,8 +64,13 @@ time_budget, warmup, seed, jobs
     True
     """
     thresholds, n_draws = parse_binarize(binarize), parse_draws(draws, preset.value)
-    table = select_columns(read_table(file, sheet), columns, drop)
-    names = [str(name) for name in table.columns]
+    table: pd.DataFrame | CodedTable
+    if counted and sheet is None and na is Missing.error and comes_in_chunks(file, BIG_FILE):
+        table = read_counted(file, lambda names: select_names(names, columns, drop), thresholds)
+        names, thresholds = table.names, None
+    else:
+        table = select_columns(read_table(file, sheet), columns, drop)
+        names = [str(name) for name in table.columns]
     settings = Settings(
         likelihood=likelihood.value,
         preset=preset.value,
@@ -72,6 +82,7 @@ time_budget, warmup, seed, jobs
         na=na.value,
         random_state=seed,
         n_jobs=jobs,
+        max_memory=max_memory,
         forbid=read_pairs(forbid or (), names, "--forbid"),
         require=read_pairs(require or (), names, "--require"),
     )

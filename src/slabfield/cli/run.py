@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from slabfield.checks import InputError, InputWarning
+from slabfield.checks import CodedTable, InputError, InputWarning
 from slabfield.checks.errors import listed
 from slabfield.cli.show import as_options, show_edges, show_text, summarise
 from slabfield.cli.write import write_results
@@ -40,6 +40,7 @@ class Settings(NamedTuple):
     n_jobs: int | None = None
     forbid: Sequence[tuple[str, str]] = ()
     require: Sequence[tuple[str, str]] = ()
+    max_memory: str | None = None
 
     def told(self) -> tuple[int, int]:
         """Return how many edges are forbidden and required."""
@@ -47,13 +48,17 @@ class Settings(NamedTuple):
 
 
 def run(
-    table: pd.DataFrame, settings: Settings, out: Path, quiet: bool, cluster: str | None = None
+    table: pd.DataFrame | CodedTable,
+    settings: Settings,
+    out: Path,
+    quiet: bool,
+    cluster: str | None = None,
 ) -> bool:
     """Fit a table, print what was found, write it, and say whether the chains converged.
 
     Parameters
     ----------
-    table : DataFrame
+    table : DataFrame or CodedTable
         One row a case, one two-valued column a node.
     settings : Settings
         What the estimator is given.
@@ -153,7 +158,7 @@ def finish(
             show_text(note)
         show_edges(edges)
         show_text(summarise(edges, posterior.converged, posterior.settings, known))
-        show_text(f"Written in {out}: {listed(written)}.")
+        show_text(f"Written in {out}: {listed(written, shown=len(written))}.")
     interrupted = posterior.settings.get("stopped_by") == "interrupt"
     told = [str(w.message) for w in caught if issubclass(w.category, InputWarning)]
     for text in dict.fromkeys([*told, *posterior.warnings]):

@@ -19,6 +19,7 @@ UNLIKELY, LIKELY, SURE = 0.1, 0.5, 0.9
 CHAINS_NEEDED = 4
 OPTIONS = {
     "n_draws": "--draws",
+    "max_memory": "--max-memory",
     "n_warmup": "--warmup",
     "n_chains": "--chains",
     "n_jobs": "--jobs",

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from slabfield.files import write_atomically
 from slabfield.posterior.exports import write_edges
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
     from slabfield.posterior import Posterior
 
 
 def write_results(posterior: Posterior, edges: pd.DataFrame, folder: Path) -> list[str]:
-    """Write table, picture, graph, posterior and report, each whole or not at all.
+    """Write table, pictures, graph, posterior and report, each whole or not at all.
 
     Parameters
     ----------
@@ -41,34 +42,42 @@ def write_results(posterior: Posterior, edges: pd.DataFrame, folder: Path) -> li
     from slabfield.report import write_report
 
     write_edges(edges, folder / "edges.csv")
-    write_network(posterior, folder / "network.png")
+    pictures = write_pictures(posterior, folder)
     posterior.write_graphml(folder / "network.graphml")
     posterior.save(folder / "posterior.nc")
     write_report(posterior, folder / "report.html")
-    return ["edges.csv", "network.png", "network.graphml", "posterior.nc", "report.html"]
+    return ["edges.csv", *pictures, "network.graphml", "posterior.nc", "report.html"]
 
 
-def write_network(posterior: Posterior, path: Path, dpi: int = 150) -> None:
-    """Write the picture of the network, at a threshold that leaves it readable.
+def write_pictures(posterior: Posterior, folder: Path, dpi: int = 150) -> list[str]:
+    """Write the pictures that say most, the network at a threshold that leaves it readable.
 
     Examples
     --------
-    >>> from slabfield.cli.write import write_network
-    >>> callable(write_network)
+    >>> from slabfield.cli.write import write_pictures
+    >>> callable(write_pictures)
     True
     """
-    from matplotlib.figure import Figure
+    import numpy as np
 
-    from slabfield.plots import network
+    from slabfield import plots
     from slabfield.plots.threshold import readable_threshold
 
-    figure = network(posterior, readable_threshold(posterior)).figure
-    assert isinstance(figure, Figure)
+    drawn: dict[str, Any] = {
+        "network.png": plots.network(posterior, readable_threshold(posterior)),
+        "inclusion.png": plots.inclusion_matrix(posterior),
+        "forest.png": plots.edge_forest(posterior),
+        "evidence.png": plots.evidence(posterior),
+        "convergence.png": plots.convergence(posterior),
+    }
+    for name, axes in drawn.items():
+        figure = np.asarray(axes).flat[0].figure
 
-    def write(temporary: Path) -> None:
-        with warnings.catch_warnings():
-            # Names in scripts the font lacks are drawn as boxes; the table has them in full.
-            warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-            figure.savefig(temporary, dpi=dpi)
+        def write(temporary: Path, figure: Figure = figure) -> None:
+            with warnings.catch_warnings():
+                # Names in scripts the font lacks are drawn as boxes; the table has them in full.
+                warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+                figure.savefig(temporary, dpi=dpi)
 
-    write_atomically(path, write)
+        write_atomically(folder / name, write)
+    return list(drawn)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from slabfield.checks import InputError, InputWarning, check_number, check_positive_int, code_binary
-from slabfield.checks.errors import listed
+from slabfield.checks import check_number, check_positive_int
 from slabfield.plots.inputs import check_panels, check_posterior
-from slabfield.plots.replicates import replicate_pairs
 from slabfield.plots.style import (
     BLUE,
     GREY,
@@ -26,6 +23,7 @@ from slabfield.plots.style import (
     tidy,
 )
 from slabfield.posterior import Posterior
+from slabfield.posterior.replicates import check_rows, replicate_pairs
 
 Array = NDArray[np.float64]
 
@@ -87,7 +85,7 @@ def predictive_check(
     mass = check_number("mass", mass, 0, 1, include_low=False, include_high=False)
     n_named = check_positive_int("n_named", n_named, low=0)
     random_state = check_positive_int("random_state", random_state, low=0)
-    rows = _check_rows(posterior, X, binarize)
+    rows = check_rows(posterior, X, binarize)
     found = replicate_pairs(posterior, len(rows), n_draws, random_state)
     upper = np.triu_indices(posterior.n_nodes, 1)
     observed = (rows.T @ rows / len(rows))[upper]
@@ -104,27 +102,6 @@ def predictive_check(
     n_outside = int(outside.sum())
     headline(ax, f"{n_outside} of {observed.size} pairs outside {100 * mass:g}% of replicates")
     return ax
-
-
-def _check_rows(posterior: Posterior, X: Any, binarize: Any) -> Array:
-    """Code the data as the fit did, which has warned already of what is odd about them."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InputWarning)
-        table = code_binary(X, binarize)
-    names = posterior.feature_names
-    if table.rows.shape[1] != len(names):
-        raise InputError(
-            f"X must have the {len(names)} columns of the posterior; found "
-            f"{table.rows.shape[1]}. Pass the table that was fitted."
-        )
-    other = [repr(name) for name, own in zip(table.names, names, strict=True) if name != own]
-    if table.has_names and other:
-        raise InputError(
-            "X must have the columns of the posterior, in their order; found "
-            f"{listed(other)} where others are expected. Pass the table that was fitted, with "
-            "X[posterior.feature_names] if only the order differs."
-        )
-    return table.rows.astype(np.float64)
 
 
 def _draw_pairs(

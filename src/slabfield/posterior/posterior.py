@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from slabfield.draws import Draws
 from slabfield.files import check_target
+from slabfield.posterior.around import data_groups, prior_group
 from slabfield.posterior.convergence import LOOKED_AT, array_stats, find_problems, rhat_and_ess
 from slabfield.posterior.couplings import Couplings, spread_given_presence
 from slabfield.posterior.exports import write_edges
@@ -189,7 +190,9 @@ class Posterior(Couplings, Structure, Networks):
         """
         write_edges(self.to_dataframe(), check_target(path))
 
-    def to_datatree(self, dense: bool | None = None) -> xr.DataTree:
+    def to_datatree(
+        self, dense: bool | None = None, X: Any = None, binarize: Any = None
+    ) -> xr.DataTree:
         """Lay the draws out as ArviZ expects them, with names for coordinates.
 
         Parameters
@@ -197,14 +200,23 @@ class Posterior(Couplings, Structure, Networks):
         dense : bool, optional
             Whether couplings and presence are dense. By default they are up to four million
             numbers (chains * draws * edges); above, only what is present is kept.
+        X : array or data frame, optional
+            The table that was fitted, which a posterior does not keep; with it come the groups
+            ``observed_data`` and ``posterior_predictive``.
+        binarize : number, "median" or dict, optional
+            How it was coded.
 
         Returns
         -------
         xarray.DataTree
             Groups: ``posterior`` has draws of ``coupling``, ``present``, ``bias``, ``p0`` and
             ``sigma0``; ``sample_stats`` the log potential of the data and the density;
+            ``prior`` draws of ``p0`` and ``sigma0`` from their priors;
             ``inclusion`` the probability of each edge, and its mean chance by chain; ``run``, as
             JSON, settings and info; ``sparse``, where draws are not dense, the edges present.
+            With X, ``observed_data`` has the shares of rows in which nodes, and pairs of nodes,
+            are 1, and ``posterior_predictive`` the same of data sets drawn from the fields of 200
+            draws.
 
         Examples
         --------
@@ -219,7 +231,16 @@ class Posterior(Couplings, Structure, Networks):
         >>> float(tree["posterior/coupling"].sel(edge="sleep - work").mean())
         1.0
         """
-        return make_tree(self, dense)
+        import xarray as xr
+
+        groups = {"prior": prior_group(self)}
+        if X is not None:
+            groups |= data_groups(self, X, binarize)
+        tree = make_tree(self, dense)
+        for name, group in groups.items():
+            if group is not None:
+                tree[name] = xr.DataTree(group)
+        return tree
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all of it to a NetCDF-4 file, which appears whole or not at all.

@@ -51,8 +51,11 @@ def check_seal(path: Path) -> None:
             file.seek(max(size - SEAL_LENGTH, 0))
             seal = file.read(SEAL_LENGTH)
         _check(path, begin, seal, size)
-    except OSError as error:
-        found = "no such file" if isinstance(error, FileNotFoundError) else error.strerror or error
+    except (OSError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        strerror = getattr(error, "strerror", None)
+        found = "no such file" if isinstance(error, FileNotFoundError) else strerror or error
         raise InputError(
             f"{path} cannot be read; found {found}. Name a file that Posterior.save wrote."
         ) from None

@@ -17,6 +17,7 @@ from slabfield.checks import InputError
 from slabfield.draws import DENSE_LIMIT, Draws, sparse_where
 from slabfield.files import check_target, write_atomically
 from slabfield.posterior.seal import SAVE_AGAIN, append_seal, check_seal
+from slabfield.posterior.tree import make_tree
 
 if TYPE_CHECKING:
     from slabfield.posterior.posterior import Posterior
@@ -31,9 +32,9 @@ def save_posterior(
 ) -> None:
     """Write a posterior to a file; see ``Posterior.save``."""
     target = check_target(path)
-    tree = posterior.to_datatree(dense)
+    tree = make_tree(posterior, dense)
     encoding = {
-        group.path: {name: _encoding(values.size) for name, values in group.data_vars.items()}
+        group.path: {name: _encoding(values) for name, values in group.data_vars.items()}
         for group in tree.subtree
     }
 
@@ -44,9 +45,12 @@ def save_posterior(
     write_atomically(target, write)
 
 
-def _encoding(size: int) -> dict[str, Any]:
+def _encoding(values: Any) -> dict[str, Any]:
+    if values.dtype.kind in "UO":
+        # Text of a length of its own is kept in a heap, and HDF5 never ends reading a damaged one
+        return {"dtype": "S1"}
     plain: dict[str, Any] = {"_FillValue": None}
-    return plain | {"zlib": True, "complevel": 4} if size >= COMPRESSED_FROM else plain
+    return plain | {"zlib": True, "complevel": 4} if values.size >= COMPRESSED_FROM else plain
 
 
 def load_posterior(path: str | os.PathLike[str]) -> Posterior:
@@ -174,12 +178,10 @@ class _Reader:
         return np.asarray(found[...])
 
     def text(self, name: str) -> str:
-        import h5py
-
         found = self.dataset(name)
-        is_text = found.shape == () and h5py.check_string_dtype(found.dtype) is not None
+        is_text = found.ndim == 1 and found.dtype == np.dtype("S1")
         _expect(is_text and found.nbytes <= self.most_bytes, f"{name}, which is not text")
-        return str(found.asstr()[()])
+        return bytes(found[...].tobytes()).decode("utf-8")
 
 
 class _UnexpectedError(Exception):

@@ -46,14 +46,14 @@ def _posterior_group(posterior: Posterior, dense: bool) -> xr.Dataset:
 
     draws, each = posterior.draws, ("chain", "draw")
     variables: dict[str, Any] = {}
-    coordinates = _of_draws(posterior) | {"node": _printable(posterior.feature_names)}
+    coordinates = _of_draws(posterior) | {"node": printable(posterior.feature_names)}
     if dense:
         present, coupling = _dense(posterior)
         variables |= {
             "coupling": ((*each, "edge"), coupling, {"about": "0 where the edge is absent"}),
             "present": ((*each, "edge"), present),
         }
-        coordinates |= _of_edges(posterior)
+        coordinates |= of_edges(posterior)
     variables |= {
         "bias": ((*each, "node"), draws.bias),
         "p0": (each, draws.p0),
@@ -102,7 +102,7 @@ def _inclusion(posterior: Posterior) -> xr.Dataset:
             "chance": (("chain", "edge"), posterior.draws.chance, about),
             "probability": (("edge",), posterior.edge_probability),
         },
-        {"chain": np.arange(posterior.draws.n_chains)} | _of_edges(posterior),
+        {"chain": np.arange(posterior.draws.n_chains)} | of_edges(posterior),
     )
 
 
@@ -155,7 +155,7 @@ def _attributes(posterior: Posterior) -> dict[str, Any]:
         if settings.get(name) is not None:
             shown = settings[name]
             text = shown if isinstance(shown, str) else _as_json("settings", shown)
-            facts[name] = _printable([text[:ONE_LINE]])[0]
+            facts[name] = printable([text[:ONE_LINE]])[0]
     return facts
 
 
@@ -164,17 +164,17 @@ def _of_draws(posterior: Posterior) -> dict[str, Any]:
     return {"chain": np.arange(draws.n_chains), "draw": np.arange(draws.n_draws)}
 
 
-def _of_edges(posterior: Posterior) -> dict[str, Any]:
+def of_edges(posterior: Posterior) -> dict[str, Any]:
     """Coordinates of the edges: which nodes they join and, where they are few, their names."""
     first, second = (nodes.astype(np.int32) for nodes in np.triu_indices(posterior.n_nodes, 1))
     found: dict[str, Any] = {"node_1": (("edge",), first), "node_2": (("edge",), second)}
     if first.size <= MOST_NAMED:
-        names = _printable(posterior.feature_names)
+        names = printable(posterior.feature_names)
         found["edge"] = [f"{names[i]} - {names[j]}" for i, j in zip(first, second, strict=True)]
     return found
 
 
-def _printable(names: list[str]) -> list[str]:
+def printable(names: list[str]) -> list[str]:
     """Names that a file can hold; ``run`` has them exactly."""
     safe = (name.encode("utf-8", "replace").decode() for name in names)
     return [name.replace("\0", "?") for name in safe]

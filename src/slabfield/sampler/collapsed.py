@@ -160,7 +160,14 @@ def start_particles(
 
 
 def rough_answer(problem: Problem, rng: np.random.Generator) -> CollapsedChain:
-    """Run the pseudo-likelihood's sampler for a short while; its tally is of the second half."""
+    """Run the pseudo-likelihood's sampler for a short while; its tally is of the second half.
+
+    It works on rows; where they are only a sample of the data, their own sums go with them.
+    """
+    own = problem.model.sums(problem.rows)
+    same = own.n_rows == problem.sums.n_rows and np.array_equal(own.bias, problem.sums.bias)
+    if not same or not np.array_equal(own.coupling, problem.sums.coupling):
+        problem = problem._replace(sums=own)
     settings = Settings(engine="pseudo", scheme="collapsed", thin=1)
     chain = start_collapsed(problem, settings, rng, "empty")
     empty = new_record(0, *sizes_of(problem))

@@ -60,7 +60,7 @@ def paper() -> Settings:
     return Settings()
 
 
-def bayes_exact(n_rows: int) -> Settings:
+def bayes_exact(n_rows: float) -> Settings:
     """The paper's moves with exact answers: larger steps, windows and persistence.
 
     A step of size eps moves a parameter by about eps; its posterior standard deviation falls as

@@ -36,7 +36,11 @@ def chunks(total: int, most: int = 1 << 30) -> Iterator[int]:
 
 
 class Problem(NamedTuple):
-    """What is to be learnt: a model, the data's rows and sums, the prior, and missing entries."""
+    """What is to be learnt: a model, the data's rows and sums, the prior, and missing entries.
+
+    All but the pseudo-likelihood know the data by the sums; rows are where particles, and the
+    pseudo-likelihood's rough answer, start from. They may be a sample where there are many.
+    """
 
     model: Any
     rows: NDArray[Any]

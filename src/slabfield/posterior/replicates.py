@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import warnings
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slabfield.checks import InputError, InputWarning, code_binary
+from slabfield.checks.errors import listed
 from slabfield.exact import enumeration
 from slabfield.kernels.gibbs import new_lanes, sweep
 from slabfield.models.field import BinaryField
-from slabfield.posterior import Posterior
+
+if TYPE_CHECKING:
+    from slabfield.posterior.posterior import Posterior
 
 Array = NDArray[np.float64]
 
@@ -58,7 +63,7 @@ def replicate_pairs(posterior: Posterior, n_rows: int, n_draws: int, seed: int) 
     >>> import numpy as np
     >>> from slabfield import Posterior
     >>> from slabfield.draws import Draws
-    >>> from slabfield.plots.replicates import replicate_pairs
+    >>> from slabfield.posterior.replicates import replicate_pairs
     >>> one = np.ones((1, 3))
     >>> draws = Draws.from_dense(
     ...     one[..., None], one[..., None] > 2, np.full((1, 3, 2), 50.0), one, one, one
@@ -100,3 +105,24 @@ class _Particles:
         for _ in range(n_sweeps):
             sweep(self.states, field.bias, neighbours, weights, degree, self.lanes, self.work)
         return self.states.astype(np.float64)
+
+
+def check_rows(posterior: Posterior, X: Any, binarize: Any) -> Array:
+    """Code the data as the fit did, which has warned already of what is odd about them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InputWarning)
+        table = code_binary(X, binarize)
+    names = posterior.feature_names
+    if table.rows.shape[1] != len(names):
+        raise InputError(
+            f"X must have the {len(names)} columns of the posterior; found "
+            f"{table.rows.shape[1]}. Pass the table that was fitted."
+        )
+    other = [repr(name) for name, own in zip(table.names, names, strict=True) if name != own]
+    if table.has_names and other:
+        raise InputError(
+            "X must have the columns of the posterior, in their order; found "
+            f"{listed(other)} where others are expected. Pass the table that was fitted, with "
+            "X[posterior.feature_names] if only the order differs."
+        )
+    return table.rows.astype(np.float64)

@@ -1,0 +1,263 @@
+"""Files that are read in chunks, and the memory of a run."""
+
+import gzip
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from slabfield import SpikeSlabMRF
+from slabfield.checks import (
+    CodedTable,
+    InputError,
+    InputWarning,
+    code_binary,
+    machine,
+    merge_rows,
+)
+from slabfield.checks import coding as chunk_coding
+from slabfield.checks.counted import read_counted
+from slabfield.checks.reading import comes_in_chunks, read_table
+from slabfield.cli.options import Likelihood
+from slabfield.cli.request import read_request
+from slabfield.sampler.memory import check_memory, memory_needed
+from slabfield.sampler.settings import default_particles, gold_standard, pseudo
+
+RNG = np.random.default_rng(3)
+N_ROWS = 20_000
+
+
+@pytest.fixture(scope="module")
+def table() -> pd.DataFrame:
+    """A table of some 2 MB; column 'late' has its second label in the last row only."""
+    bits = (RNG.random((N_ROWS, 8)) < RNG.random(8)) | (RNG.random((N_ROWS, 1)) < 0.2)
+    frame = pd.DataFrame(bits.astype(int), columns=[f"item {k}" for k in range(8)])
+    frame["answer"] = np.where(bits[:, 0], "no", "yes")
+    frame["score"] = RNG.integers(0, 10, N_ROWS)
+    frame["truth"] = bits[:, 1]
+    frame["one"] = np.where(bits[:, 2], 1.0, 2.0)
+    frame["late"] = "present"
+    frame.loc[N_ROWS - 1, "late"] = "absent"
+    return frame
+
+
+def write_csv(frame: pd.DataFrame, path: Path) -> None:
+    frame.to_csv(path, index=False)
+
+
+def write_gzip(frame: pd.DataFrame, path: Path) -> None:
+    path.write_bytes(gzip.compress(frame.to_csv(index=False).encode()))
+
+
+def write_semicolons(frame: pd.DataFrame, path: Path) -> None:
+    path.write_text(frame.to_csv(index=False, sep=";"), encoding="utf-16")
+
+
+def write_parquet(frame: pd.DataFrame, path: Path) -> None:
+    frame.to_parquet(path, row_group_size=1_500, index=False)
+
+
+@pytest.mark.parametrize("write", [write_csv, write_gzip, write_semicolons, write_parquet])
+@pytest.mark.parametrize("chunk_rows", [999, None])
+def test_chunks_are_coded_as_the_whole_table_is(
+    write: Callable[[pd.DataFrame, Path], None],
+    chunk_rows: int | None,
+    table: pd.DataFrame,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(chunk_coding, "MERGE_ROWS", 2_000)
+    path = tmp_path / "table"
+    write(table, path)
+    read = read_counted(path, binarize={"score": 5}, chunk_rows=chunk_rows)
+    whole = code_binary(read_table(path), {"score": 5})
+    rows, counts = merge_rows(whole.rows)
+    assert np.array_equal(read.rows, rows)
+    assert read.counts is not None
+    assert np.array_equal(read.counts, counts)
+    assert read.n_rows == N_ROWS
+    assert read.labels == whole.labels
+    assert read.notes == whole.notes
+    assert read.thresholds == whole.thresholds
+    assert read.names == whole.names
+
+
+def test_columns_are_chosen_and_every_number_is_cut(table: pd.DataFrame, tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    write_csv(table, path)
+    names = ["score", "answer", "item 3"]
+    read = read_counted(path, lambda _: names, 1, chunk_rows=3_000)
+    whole = code_binary(table[names], 1)
+    assert read.names == names
+    assert np.array_equal(read.rows, merge_rows(whole.rows)[0])
+    assert read.labels == whole.labels
+
+
+def test_numbers_that_turn_out_to_be_words(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("a,b\n" + "0,1\n" * 50 + "x,0\n0,1\n" * 10)
+    read = read_counted(path, chunk_rows=20)
+    assert read.labels == code_binary(read_table(path)).labels == [("0", "x"), (0, 1)]
+
+
+def test_draws_are_those_of_the_whole_table(table: pd.DataFrame, tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    frame = table[[f"item {k}" for k in range(6)]]
+    write_csv(frame, path)
+    settings: dict[str, Any] = {"n_chains": 1, "n_warmup": 5, "n_draws": 20, "random_state": 0}
+    read = SpikeSlabMRF(**settings).fit(read_counted(path, chunk_rows=700))
+    whole = SpikeSlabMRF(**settings).fit(frame)
+    assert np.array_equal(read.posterior_.draws.coupling, whole.posterior_.draws.coupling)
+    assert read.n_rows_ == whole.n_rows_ == N_ROWS
+    assert list(read.feature_names_in_) == list(frame.columns)
+    with pytest.raises(InputError, match="neither binarize nor sample_weight"):
+        SpikeSlabMRF(**settings, binarize=1).fit(read_counted(path))
+
+
+@pytest.mark.parametrize(
+    ("content", "binarize", "expected"),
+    [
+        ("a,b\n1,1\n" + "0,1\n" * 30 + "2,1\n", None, r"'a' holds 0, 1 and 2[^$]*in row 32 "),
+        ("a,b\n" + "1,0\n0,1\n" * 15 + ",1\n", None, r"missing values[^$]*in row 31 "),
+        ("a,b\n" + "1,0\n" * 30 + "x,1\ny,1\n", None, r"holds '1', 'x' and 'y'[^$]*row 32 "),
+        ("a,b\n" + "1,0\n" * 30 + "x,1\n", {"a": 1}, "found words in 'a'"),
+        ("a,b\n" + "1,0\n" * 30 + "inf,1\n", {"a": 1}, r"found infinity[^$]*row 31 "),
+        ("a,b\n" + "1,0\n" * 30 + "1,0,1\n", None, "as many fields in every line"),
+        ("a,b\n1,0\n", {"c": 1}, "binarize names 'c', which the table does not have"),
+        ("a,b\n1,0\n", "median", "binarize must be numbers for a file that is read in chunks"),
+        ("a,b\n1,0\n", None, "at least two rows and two columns"),
+        ("a\n1\n0\n", None, "at least two rows and two columns"),
+        ("", None, "found an empty file"),
+        ("1,0\n0,0\n", None, "must hold the column names"),
+    ],
+)  # fmt: skip
+def test_bad_chunks_get_a_message(
+    content: str, binarize: Any, expected: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(content)
+    with pytest.raises(InputError, match=expected):
+        read_counted(path, binarize=binarize, chunk_rows=10)
+
+
+@pytest.mark.parametrize(
+    "content", [b"\x1f\x8b broken", b"PAR1 broken", b"a,b\n\xff\xfe,1\n", b"PK\x03\x04"]
+)
+def test_damaged_files_get_a_message(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "table"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="must be"):
+        read_counted(path)
+    with pytest.raises(InputError, match="must be a file that can be read"):
+        read_counted(tmp_path / "none")
+
+
+def test_too_many_different_rows_are_refused(
+    table: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "table.csv"
+    write_csv(table.drop(columns="score"), path)
+    monkeypatch.setattr(chunk_coding, "available_memory", lambda: 10_000)
+    with pytest.raises(InputError, match=r"must fit the memory; found .* Name fewer columns"):
+        read_counted(path)
+
+
+def test_which_files_come_in_chunks(tmp_path: Path) -> None:
+    path = tmp_path / "table"
+    path.write_bytes(b"a,b\n0,1\n")
+    assert comes_in_chunks(path, 5)
+    assert not comes_in_chunks(path, 8)
+    path.write_bytes(b"PK\x03\x04 a spreadsheet")
+    assert not comes_in_chunks(path, 5)
+
+
+def test_the_command_line_counts_rows_of_large_files(
+    table: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "table.csv"
+    write_csv(table, path)
+    asked: dict[str, Any] = dict.fromkeys(
+        ("drop", "sheet", "forbid", "draws", "time_budget", "warmup", "seed", "jobs")
+    ) | {
+        "columns": "score,item 1", "binarize": "1", "require": ["score:item 1"], "chains": 1,
+        "likelihood": Likelihood.auto,
+    }  # fmt: skip
+    whole, settings = read_request(path, **asked, counted=True)
+    assert isinstance(whole, pd.DataFrame)
+    assert settings.binarize == 1
+    monkeypatch.setattr("slabfield.cli.request.BIG_FILE", 1000)
+    counted, settings = read_request(path, **asked, counted=True)
+    assert isinstance(counted, CodedTable)
+    assert (counted.n_rows, counted.names) == (N_ROWS, ["score", "item 1"])
+    assert settings.binarize is None
+    assert isinstance(read_request(path, **asked)[0], pd.DataFrame)
+
+
+def test_one_value_is_warned_of(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("a,b,c\n" + "1,0,x\n1,1,x\n" * 20)
+    with pytest.warns(InputWarning, match="'a' and 'c' have the same value"):
+        read = read_counted(path, chunk_rows=7)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        whole = code_binary(read_table(path))
+    assert np.array_equal(read.rows, merge_rows(whole.rows)[0])
+
+
+def test_memory_grows_with_what_is_asked_for() -> None:
+    base = memory_needed(1_000, 20, gold_standard(), 4, 1_000)
+    assert memory_needed(1_000_000, 20, gold_standard(), 4, 1_000).data > base.data
+    assert memory_needed(1_000, 20, gold_standard(), 8, 1_000).chains == 2 * base.chains
+    assert memory_needed(1_000, 20, gold_standard(), 4, 9_000).draws > 2 * base.draws
+    rows = [memory_needed(n, 100, pseudo(), 4, 1_000).chains for n in (1_000, 100_000)]
+    assert rows[1] - rows[0] > 4 * 99_000 * 100 * 24
+    some = [memory_needed(n, 100, default_particles(), 4, 10).chains for n in (10**5, 10**7)]
+    assert some[0] == some[1]
+
+
+def test_what_does_not_fit_is_refused_with_what_would() -> None:
+    whole = memory_needed(5_000, 50, pseudo(), 4, 10_000).total
+    assert check_memory(5_000, 50, pseudo(), 4, 10_000, whole).total == whole
+    with pytest.raises(InputError, match=r"would take .* allowed") as refused:
+        check_memory(5_000, 50, pseudo(), 4, 10_000, whole - 1)
+    draws = int(str(refused.value).split("n_draws=")[1].split(" ")[0])
+    assert memory_needed(5_000, 50, pseudo(), 4, draws).total < whole
+    assert memory_needed(5_000, 50, pseudo(), 4, draws + 1).total >= whole
+    with pytest.raises(InputError, match="Find a larger machine; or allow more"):
+        check_memory(5_000, 50, pseudo(), 4, 10_000, 1)
+
+
+def test_the_estimator_refuses_before_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = RNG.integers(0, 2, (100, 6))
+    with pytest.raises(InputError, match=r"found 1\.0 MB allowed \(max_memory\)"):
+        SpikeSlabMRF(max_memory="1MB").fit(rows)
+    with pytest.raises(InputError, match="max_memory must be a number of bytes"):
+        SpikeSlabMRF(max_memory="much").fit(rows)
+    monkeypatch.setattr("slabfield.sampler.memory.available_memory", lambda: 2_000_000)
+    with pytest.raises(InputError, match=r"found 2\.0 MB available"):
+        SpikeSlabMRF().fit(rows)
+
+
+@pytest.mark.parametrize("bad", ["", "4", "GB", "-1GB", 0, -5, True, float("nan"), [1]])
+def test_bad_limits(bad: Any) -> None:
+    with pytest.raises(InputError, match="max_memory must be"):
+        machine.check_memory_limit(bad)
+
+
+def test_memory_of_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    meminfo, limit, used = tmp_path / "meminfo", tmp_path / "limit", tmp_path / "used"
+    meminfo.write_text("MemTotal: 4000 kB\nMemAvailable:   2000 kB\n")
+    limit.write_text("max\n")
+    used.write_text("500\n")
+    monkeypatch.setattr(machine, "MEMINFO", meminfo)
+    monkeypatch.setattr(machine, "GROUPS", ((limit, used),))
+    assert machine.available_memory() == 2000 * 1024
+    limit.write_text("1500\n")
+    assert machine.available_memory() == 1000
+    meminfo.unlink()
+    limit.unlink()
+    assert (machine.available_memory() or 1) > 0

@@ -1,0 +1,313 @@
+"""Whatever bytes are handed in as a file: a table, a posterior, or a message; never anything else.
+
+``make fuzz`` tries thousands (the variable SLABFIELD_FUZZ is their number).
+"""
+
+import gzip
+import os
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+import slabfield
+from slabfield import load_posterior
+from slabfield.checks import InputError, InputWarning, code_binary
+from slabfield.checks.reading import read_table
+from slabfield.cli.app import app
+from slabfield.posterior.seal import FORMAT, SEAL_LENGTH, append_seal
+from slabfield.posterior.storage import save_posterior
+from test_storage import make_up
+
+N_EXAMPLES = int(os.environ.get("SLABFIELD_FUZZ", "40"))
+fuzz = settings(
+    max_examples=N_EXAMPLES,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+
+GOOD = (
+    b"a,b,c\n0,1,1\n1,0,0\n1,1,0\n",
+    b"\xef\xbb\xbfa;b\nyes;1\nno;0\n",
+    "ä\tb\n0\t1\n1\t0\n".encode(),
+    "a,b\n0,1\n1,0\n".encode("utf-16"),
+    b'"a""b",b\r\n0,"1"\r\n1,0\r\n',
+    gzip.compress(b"a,b\n0,1\n1,0\n", mtime=0),
+)
+PIECES = (
+    *(b",", b";", b"\t", b"\n", b"\r", b'"', b"\0", b"0", b"1", b"a", b"\xff", b"\xc3", b" "),
+    *(b"\xef\xbb\xbf", b"\xff\xfe", b"\xe2\x80\xa8", b"\x0b", b"\x1c", b"NA", b"1e999", b"9" * 30),
+    *(b"PK\x03\x04", b"\x1f\x8b", b"PAR1", b"#", b"=", b"2020-01-01", b"True", b"inf", b"{}"),
+    *(b"x" * 140_000, b"," * 21_000),
+)
+
+
+@st.composite
+def mutated(draw: Callable[..., object], wholes: tuple[bytes, ...]) -> bytes:
+    """A good file with pieces put in, taken out and written over."""
+    content = bytearray(draw(st.sampled_from(wholes)))
+    for _ in range(draw(st.integers(1, 4))):
+        place = draw(st.integers(0, len(content)))
+        length = draw(st.integers(0, 3))
+        content[place : place + length] = draw(st.sampled_from((*PIECES, b"")))
+    return bytes(content)
+
+
+CONTENTS = st.one_of(
+    st.binary(max_size=80),
+    st.lists(st.sampled_from(PIECES), max_size=25).map(b"".join),
+    st.text(max_size=60).map(lambda text: text.encode("utf-8", "surrogatepass")),
+    st.text(max_size=60).map(lambda text: text.encode("utf-16", "surrogatepass")),
+    mutated(GOOD),
+)
+
+
+@fuzz
+@given(content=CONTENTS, name=st.sampled_from(["a.csv", "a.tsv", "a.xlsx", "a.csv.gz"]))
+def test_any_bytes_are_a_table_or_get_a_message(tmp_path: Path, content: bytes, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InputWarning)
+        message = ""
+        try:
+            table = code_binary(read_table(path))
+        except InputError as error:
+            message = str(error)
+    if message:
+        assert 20 < len(message) < 2_000
+    else:
+        assert set(np.unique(table.rows)) <= {0, 1}
+
+
+@fuzz
+@given(content=CONTENTS)
+def test_the_command_line_ends_with_2_and_a_message(tmp_path: Path, content: bytes) -> None:
+    path, out = tmp_path / "a.csv", tmp_path / "out"
+    path.write_bytes(content)
+    try:
+        code_quietly(path)
+    except InputError:
+        result = CliRunner().invoke(app, ["fit", str(path), "--out", str(out)])
+        assert result.exit_code == 2, result.output
+        assert "Error: " in result.output
+        assert "Traceback" not in result.output
+
+
+def code_quietly(path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InputWarning)
+        code_binary(read_table(path))
+
+
+# --- posteriors -------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def wholes(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
+    """Good files: small, dense and sparse, and one that is compressed; without their seals."""
+    path = tmp_path_factory.mktemp("good") / "posterior.nc"
+    found = []
+    for size, dense in (((2, 5), True), ((2, 5), False), ((2, 300), True)):
+        save_posterior(make_up(*size), path, dense)
+        found.append(path.read_bytes()[:-SEAL_LENGTH])
+    return found
+
+
+@st.composite
+def damage(draw: Callable[..., object]) -> Callable[[bytes], bytes]:
+    """What to do to a file: flip bits, write over numbers, cut, add, copy parts elsewhere."""
+    places = draw(st.lists(st.floats(0, 1, exclude_max=True), min_size=2, max_size=20))
+    how = draw(st.sampled_from(["flip", "number", "cut", "add", "copy"]))
+    bit, length = draw(st.integers(0, 7)), draw(st.integers(1, 200))
+    number = draw(
+        st.sampled_from([b"\xff" * 8, b"\0" * 8, b"\xff" * 7 + b"\x7f", b"\0" * 5 + b"\1\0\0"])
+    )
+
+    def apply(whole: bytes) -> bytes:
+        content = bytearray(whole)
+        at = [int(place * len(whole)) for place in places]
+        if how == "flip":
+            for place in at:
+                content[place] ^= 1 << bit
+        elif how == "number":
+            content[at[0] : at[0] + 8] = number
+        elif how == "cut":
+            del content[at[0] :]
+        elif how == "add":
+            content[at[0] : at[0]] = content[at[1] : at[1] + length]
+        else:
+            content[at[0] : at[0] + length] = content[at[1] : at[1] + length]
+        return bytes(content)
+
+    return apply
+
+
+@fuzz
+@given(change=damage(), which=st.integers(0, 2))
+def test_a_damaged_posterior_is_told_by_its_seal(
+    tmp_path: Path, wholes: list[bytes], change: Callable[[bytes], bytes], which: int
+) -> None:
+    path = tmp_path / "posterior.nc"
+    path.write_bytes(wholes[which])
+    append_seal(path)
+    sealed = path.read_bytes()
+    damaged = change(sealed)
+    path.write_bytes(damaged)
+    if damaged == sealed:
+        load_posterior(path)
+        return
+    with pytest.raises(InputError, match=r"posterior\.nc"):
+        load_posterior(path)
+
+
+@fuzz
+@given(change=damage(), which=st.integers(0, 2), version=st.sampled_from([0, FORMAT, FORMAT + 1]))
+def test_a_damaged_posterior_that_was_sealed_again(
+    tmp_path: Path,
+    wholes: list[bytes],
+    change: Callable[[bytes], bytes],
+    which: int,
+    version: int,
+) -> None:
+    """Somebody meant it: what is read is a posterior of the right shape, or there is a message."""
+    path = tmp_path / "posterior.nc"
+    path.write_bytes(change(wholes[which]))
+    append_seal(path, version)
+    try:
+        posterior = load_posterior(path)
+    except InputError:
+        return
+    n_edges = posterior.n_nodes * (posterior.n_nodes - 1) // 2
+    assert posterior.edge_probability.shape == (n_edges,)
+
+
+def swap(file: h5py.File, one: str, other: str) -> None:
+    file.move(one, "aside")
+    file.move(other, one)
+    file.move("aside", other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("posterior/bias", "posterior/coupling"),
+        ("posterior/bias", "posterior/p0"),
+        ("run/settings", "run/info"),
+        ("run/feature_names", "run/info"),
+        ("posterior/present", "posterior/coupling"),
+    ],
+)
+def test_variables_in_each_others_places(
+    tmp_path: Path, wholes: list[bytes], one: str, other: str
+) -> None:
+    path = tmp_path / "posterior.nc"
+    save_posterior(make_up(names=["a", "b", "c", "d"]), path, dense=True)
+    path.write_bytes(path.read_bytes()[:-SEAL_LENGTH])
+    with h5py.File(path, "r+") as file:
+        swap(file, one, other)
+    append_seal(path)
+    with pytest.raises(InputError, match="does not hold one"):
+        load_posterior(path)
+
+
+LIMITED = """
+import resource, sys
+from slabfield import load_posterior
+from slabfield.checks import InputError
+from slabfield.checks.reading import read_table
+from pathlib import Path
+import h5py, pandas, pyarrow.parquet, openpyxl
+used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 29),) * 2)
+for name in sys.argv[1:]:
+    try:
+        (load_posterior if name.endswith(".nc") else read_table)(Path(name))
+    except InputError as error:
+        print(error)
+    else:
+        raise SystemExit(f"{name} was read")
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux")
+def test_sizes_that_are_only_claimed_take_no_memory(tmp_path: Path) -> None:
+    """Half a gigabyte is all that a process may take, beyond what it has at its start."""
+    for package in ("pyarrow", "openpyxl"):
+        pytest.importorskip(package)
+    sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+    try:
+        from bad_files import _far_cell, _long_parquet
+    finally:
+        sys.path.pop(0)
+    (tmp_path / "far.xlsx").write_bytes(_far_cell())
+    (tmp_path / "long.parquet").write_bytes(_long_parquet())
+    claims = {
+        "p0": {"posterior/p0": (1 << 20, 1 << 20)},
+        "text": {"run/settings": (1 << 40,)},
+        "sparse": {"sparse/value": (1 << 38,), "sparse/edge_number": (1 << 38,)},
+    }
+    for name, shapes in claims.items():
+        path = tmp_path / f"{name}.nc"
+        save_posterior(make_up(), path, dense=False)
+        path.write_bytes(path.read_bytes()[:-SEAL_LENGTH])
+        with h5py.File(path, "r+") as file:
+            for where, shape in shapes.items():
+                kind = file[where].dtype
+                del file[where]
+                file.create_dataset(where, shape=shape, dtype=kind, chunks=(1,) * len(shape))
+        append_seal(path)
+    names = sorted(str(path) for path in tmp_path.iterdir())
+    source = str(Path(slabfield.__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, *names],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        env=os.environ | {"PYTHONPATH": source, "ARROW_DEFAULT_MEMORY_POOL": "system"},
+    )
+    assert done.returncode == 0, done.stderr[-2_000:] + done.stdout
+    assert len(done.stdout.splitlines()) == len(names)
+
+
+# --- nothing in a file is run -----------------------------------------------------------------
+
+
+def test_nothing_is_ever_unpickled() -> None:
+    package = Path(slabfield.__file__).parent
+    for path in package.rglob("*.py"):
+        source = path.read_text(encoding="utf-8")
+        for word in (
+            "allow_pickle=True",
+            "import pickle",
+            "pickle.load",
+            "read_pickle",
+            "joblib.load",
+        ):
+            assert word not in source, f"{path.name} has {word}"
+        assert " eval(" not in source, path.name
+        assert " exec(" not in source, path.name
+
+
+def test_a_pickle_in_a_posterior_is_refused(tmp_path: Path) -> None:
+    """HDF5 files of NumPy objects may hold pickles; here they are bytes that are not text."""
+    path = tmp_path / "posterior.nc"
+    save_posterior(make_up(), path, dense=True)
+    path.write_bytes(path.read_bytes()[:-SEAL_LENGTH])
+    code = b"cos\nsystem\n(S'touch was-here'\ntR."
+    with h5py.File(path, "r+") as file:
+        del file["run/settings"]
+        file["run/settings"] = np.frombuffer(code, "S1")
+    append_seal(path)
+    with pytest.raises(InputError, match="does not hold one"):
+        load_posterior(path)
+    assert not Path("was-here").exists()

@@ -1,0 +1,206 @@
+"""Weights of rows, and rows that are merged and counted."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from slabfield import SpikeSlabMRF, datasets
+from slabfield.checks import (
+    InputError,
+    are_whole,
+    check_weights,
+    code_binary,
+    merge_rows,
+    spread_rows,
+)
+from slabfield.checks.weights import merge_packed
+from slabfield.models.binary import BinaryPairwise
+from slabfield.sampler import data as sampler_data
+from slabfield.sampler.data import fingerprint, rows_and_sums, weighted_sums
+
+ROWS = datasets.make_block(60, random_state=3, n_groups=2).rows.astype(np.uint8)
+RNG = np.random.default_rng(5)
+REPEATS = RNG.integers(0, 4, len(ROWS))
+SHORT: dict[str, Any] = {"n_chains": 2, "n_warmup": 10, "n_draws": 30, "random_state": 1}
+ENGINES = ("exact", "particles", "pseudo")
+
+
+def draws_of(rows: Any, weights: Any = None, **settings: Any) -> tuple[Any, ...]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = SpikeSlabMRF(**SHORT | settings).fit(rows, sample_weight=weights)
+    draws = fitted.posterior_.draws
+    return draws.present, draws.coupling, draws.bias, draws.p0, draws.potential
+
+
+@pytest.mark.parametrize("n_nodes", [2, 7, 8, 64, 65, 130])
+def test_rows_are_merged_and_counted(n_nodes: int) -> None:
+    pool = RNG.integers(0, 2, (20, n_nodes)).astype(np.uint8)
+    pool[:2, :-1], pool[0, -1], pool[1, -1] = 1, 0, 1  # alike but for the last bit
+    rows = pool[RNG.integers(0, 20, 300)]
+    expected: dict[bytes, int] = {}
+    for row in rows:
+        expected[row.tobytes()] = expected.get(row.tobytes(), 0) + 1
+    merged, counts = merge_rows(rows)
+    assert {row.tobytes(): int(n) for row, n in zip(merged, counts, strict=True)} == expected
+    assert len(merged) == len(expected)
+    shuffled = merge_rows(rows[RNG.permutation(300)])
+    assert np.array_equal(shuffled[0], merged)
+    assert np.array_equal(shuffled[1], counts)
+    again = merge_rows(merged, counts)
+    assert np.array_equal(again[0], merged)
+    assert np.array_equal(again[1], counts)
+
+
+def test_rows_of_no_weight_are_left_out() -> None:
+    merged, weights = merge_rows(
+        np.array([[0, 1], [1, 1], [0, 1]], np.uint8), np.array([0, 2, 0.0])
+    )
+    assert merged.tolist() == [[1, 1]]
+    assert weights.tolist() == [2.0]
+
+
+def test_packed_rows_are_merged_alike() -> None:
+    packed, counts = merge_packed(np.packbits(ROWS, axis=1))
+    merged, same = merge_rows(ROWS)
+    assert np.array_equal(np.unpackbits(packed, axis=1, count=ROWS.shape[1]), merged)
+    assert np.array_equal(counts, same)
+
+
+def test_whole_weights_spread_rows_exactly() -> None:
+    merged, counts = merge_rows(ROWS)
+    spread = spread_rows(merged, counts, 1000)
+    assert np.array_equal(spread, np.repeat(merged, counts.astype(int), axis=0))
+    assert np.array_equal(merge_rows(spread)[1], counts)
+
+
+def test_other_weights_spread_rows_in_proportion() -> None:
+    rows = np.eye(5, dtype=np.uint8)
+    weights = np.array([0.5, 10.2, 3.3, 1e-9, 86.0])
+    found = spread_rows(rows, weights, 57).sum(axis=0)
+    assert found.sum() == 57
+    assert np.all(np.abs(found - 57 * weights / weights.sum()) < 1)
+    assert len(spread_rows(rows, weights / 1000, 57)) == 1
+    assert are_whole(np.array([2.0]))
+    assert not are_whole(np.array([2.0, 0.1]))
+
+
+@pytest.mark.parametrize("at_a_time", [7, 1 << 15])
+def test_weighted_sums_are_those_of_repeated_rows(
+    at_a_time: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sampler_data, "ROWS_AT_A_TIME", at_a_time)
+    repeated = np.repeat(ROWS, REPEATS, axis=0)
+    model = BinaryPairwise(ROWS.shape[1])
+    sums, same = weighted_sums(model, ROWS, REPEATS.astype(float)), model.sums(repeated)
+    assert sums.n_rows == same.n_rows == REPEATS.sum()
+    assert np.array_equal(sums.bias, same.bias)
+    assert np.array_equal(sums.coupling, same.coupling)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_weights_draw_what_repeated_rows_draw(engine: str) -> None:
+    repeated = np.repeat(ROWS, REPEATS, axis=0)
+    weighted = draws_of(ROWS, REPEATS, likelihood=engine)
+    shuffled = draws_of(repeated[RNG.permutation(len(repeated))], likelihood=engine)
+    for one, other in zip(weighted, shuffled, strict=True):
+        assert np.array_equal(one, other)
+    plain = draws_of(ROWS, likelihood=engine)
+    assert not np.array_equal(plain[1], weighted[1])
+
+
+@pytest.mark.parametrize(
+    "settings", [{"likelihood": "particles", "restart": True}, {"likelihood": "exact"}]
+)
+def test_weights_in_the_paper_s_sampler(settings: dict[str, Any]) -> None:
+    settings = {"preset": "paper", "thin": 5, **settings}
+    weighted = draws_of(ROWS, REPEATS, **settings)
+    repeated = draws_of(np.repeat(ROWS, REPEATS, axis=0), **settings)
+    for one, other in zip(weighted, repeated, strict=True):
+        assert np.array_equal(one, other)
+
+
+def test_a_sample_of_many_rows_changes_the_start_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exact chains of sweeps know the sums alone; a larger field starts from the sample."""
+    many = datasets.make_block(300, random_state=1, n_groups=2).rows
+    whole = draws_of(many, likelihood="exact")
+    table = code_binary(datasets.make_random(400, 30, random_state=0, method="gibbs").rows)
+    model = BinaryPairwise(30)
+    all_rows, sums = rows_and_sums(model, table, "particles", restart=False)
+    assert len(all_rows) == 400
+    monkeypatch.setattr(sampler_data, "MOST_ROWS", 50)
+    for one, other in zip(whole, draws_of(many, likelihood="exact"), strict=True):
+        assert np.array_equal(one, other)
+    sample, same = rows_and_sums(model, table, "particles", restart=False)
+    assert len(sample) == 50
+    assert np.array_equal(sums.coupling, same.coupling)
+    assert len(rows_and_sums(model, table, "particles", restart=True)[0]) == 400
+    assert len(rows_and_sums(model, table, "pseudo", restart=False)[0]) == 400
+    present = draws_of(table.rows, likelihood="particles", n_draws=10)[0]
+    assert present.shape == (2, 10, 435)
+
+
+def test_halved_rows_weigh_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Broken weights: each row twice, with a half."""
+    twice, halves = np.concatenate([ROWS, ROWS]), np.full(2 * len(ROWS), 0.5)
+    for one, other in zip(
+        draws_of(ROWS, likelihood="exact"), draws_of(twice, halves, likelihood="exact"), strict=True
+    ):
+        assert np.array_equal(one, other)
+
+
+def test_what_is_told_of_weights() -> None:
+    weights = np.linspace(0.1, 2.0, len(ROWS))
+    fitted = SpikeSlabMRF(**SHORT).fit(ROWS, sample_weight=weights)
+    told = fitted.posterior_.settings
+    assert fitted.n_rows_ == told["n_rows"] == len(ROWS)
+    assert told["total_weight"] == pytest.approx(weights.sum())
+    prints = {
+        told["data_fingerprint"],
+        fingerprint(code_binary(ROWS)),
+        fingerprint(code_binary(ROWS, sample_weight=weights + 1)),
+    }
+    assert len(prints) == 3
+
+
+def test_sparse_tables_take_weights() -> None:
+    fitted = SpikeSlabMRF(**SHORT).fit(sparse.csr_array(ROWS), sample_weight=REPEATS)
+    assert fitted.posterior_.settings["total_weight"] == REPEATS.sum()
+
+
+def test_the_median_goes_by_weights() -> None:
+    rows = [[1.0, 0], [2.0, 1], [3.0, 0], [4.0, 1]]
+    assert code_binary(rows, {"x0": "median"}).thresholds[0] == 3.0
+    weighted = code_binary(rows, {"x0": "median"}, sample_weight=[1, 5, 1, 1])
+    assert weighted.thresholds[0] == 3.0
+    assert code_binary(rows, {"x0": "median"}, sample_weight=[9, 5, 1, 1]).thresholds[0] == 2.0
+    assert code_binary(rows, {"x0": "median"}, sample_weight=[0, 5, 1, 1]).thresholds[0] == 3.0
+
+
+@pytest.mark.parametrize(
+    ("weights", "expected"),
+    [
+        ([1.0] * 5, r"that is 60 .* found shape \(5,\)"),
+        (np.ones((60, 2)), r"found shape \(60, 2\)"),
+        ([-1.0] + [1.0] * 59, "at least 0; found -1 for row 0. Correct"),
+        ([1.0] * 58 + [np.nan, np.inf], "found nan for row 58 and 1 more like it"),
+        (np.zeros(60), "found only zeros"),
+        (["many"] * 60, "must hold a number for each row"),
+        ([1j] * 60, "must hold a number for each row"),
+    ],
+)
+def test_bad_weights_get_a_message(weights: Any, expected: str) -> None:
+    with pytest.raises(InputError, match=expected):
+        SpikeSlabMRF(**SHORT).fit(ROWS, sample_weight=weights)
+
+
+def test_the_pseudo_likelihood_refuses_broken_weights() -> None:
+    with pytest.raises(InputError, match=r"whole numbers; found 0\.25\. Use likelihood='exact'"):
+        SpikeSlabMRF(likelihood="pseudo", **SHORT).fit(ROWS, sample_weight=[0.25] + [1] * 59)
+
+
+def test_one_number_weighs_all_rows() -> None:
+    assert check_weights(2, 3).tolist() == [2.0, 2.0, 2.0]
