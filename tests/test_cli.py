@@ -40,8 +40,9 @@ class FakeEstimator:
     def __init__(self, **settings: Any) -> None:
         self.settings = settings
 
-    def fit(self, table: pd.DataFrame, checkpoint: Path) -> "FakeEstimator":
+    def fit(self, table: pd.DataFrame, checkpoint: Path, cluster: str | None) -> "FakeEstimator":
         assert checkpoint.name == "checkpoint"
+        assert cluster is None
         self.calls.append(self.settings | {"columns": list(table.columns)})
         coded = code_binary(table, self.settings["binarize"])
         if self.failure is not None:
@@ -168,6 +169,7 @@ def test_options_reach_the_estimator(
             "random_state": 5,
             "n_jobs": 2,
             "na": "error",
+            "max_memory": None,
             "forbid": [],
             "require": [],
             "progress": False,

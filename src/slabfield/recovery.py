@@ -43,7 +43,6 @@ class Recovery:
 
     n_jobs: int | None
     posterior_: Any
-    _check_parameters: Any
     _fit_table: Any
     n_chains: int
     progress: bool
@@ -90,7 +89,7 @@ class Recovery:
         held = Checkpoint(checkpoint)
         parameters, table = read_run(held)
         estimator = cls(**parameters | others)
-        estimator._check_parameters()
+        checks.check_told(estimator)
         with open_client(cluster) as client:
             estimator._fit_table(table, held, client)
             return estimator if n_draws is None else estimator.extend(n_draws, client)
