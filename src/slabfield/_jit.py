@@ -99,8 +99,11 @@ def _optimize_sealed(library: Any) -> None:
     """
     if library.name in _sealed:
         for function in library._final_module.functions:
-            if not function.is_declaration and function.linkage.name == "linkonce_odr":
+            ours = not function.is_declaration and function.name.startswith("_ZN")
+            if ours and function.linkage.name == "linkonce_odr":
                 function.linkage = "internal"
+                # or a call from Python, looked up by name, might find this copy
+                function.name += ".own"
     _optimize(library)
 
 
