@@ -29,7 +29,7 @@ def shared_functions(dispatcher) -> list[str]:
     return [
         function.name
         for function in compiled.library.get_defined_functions()
-        if function.linkage.name.startswith(("linkonce", "weak"))
+        if function.linkage.name.startswith(("linkonce", "weak")) and function.name[:3] == "_ZN"
     ]
 
 

@@ -16,7 +16,7 @@ from slabfield.models.binary import BinaryPairwise
 from slabfield.moves.jump import jump_order
 from slabfield.moves.state import ChainState
 from slabfield.priors import Prior
-from slabfield.sampler import run
+from slabfield.sampler import run, warmup
 from slabfield.sampler.collapsed import CollapsedChain, start_collapsed, warm_up_collapsed
 from slabfield.sampler.parallel import run_chains
 from slabfield.sampler.run import Chain, ChainResult, run_chain, start_chain, warm_up
@@ -141,7 +141,7 @@ def test_how_draws_are_cut_into_chunks_does_not_matter(
     problem, settings = problem_of(), SCHEMES[name]
     runs, chunks = [], []
     for seconds in (0.0, 1e9):
-        monkeypatch.setattr(run, "CHUNK_SECONDS", seconds)
+        monkeypatch.setattr(warmup, "CHUNK_SECONDS", seconds)
         told: list[int] = []
         runs.append(run_chain(problem, settings, 7, 0, told.append))
         assert sum(told) == settings.n_warmup + settings.n_draws

@@ -97,7 +97,7 @@ def test_auto_stops_at_max_draws_and_names_the_hold_outs():
 
 def test_a_time_budget_is_told_of():
     rows = datasets.make_block(60, n_groups=1, random_state=0).rows
-    model = SpikeSlabMRF(n_draws=10**7, time_budget=1.0, random_state=0).fit(rows)
+    model = SpikeSlabMRF(n_draws=2 * 10**6, time_budget=1.0, random_state=0).fit(rows)
     posterior = model.posterior_
     assert posterior.settings["stopped_by"] == "time"
     assert f"after {posterior.draws.n_draws} draws" in posterior.warnings[0]
