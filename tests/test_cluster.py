@@ -85,7 +85,11 @@ def short_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clusters, "ROUND_SECONDS", 0.1)
 
 
-@pytest.mark.parametrize("kind", ["exact", "pseudo", "particles", "paper", "until converged"])
+@pytest.mark.parametrize(
+    "kind",
+    ["exact", "particles", "until converged",
+     *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("pseudo", "paper"))],
+)  # fmt: skip
 def test_the_draws_are_those_of_one_process(kind: str, local: Local) -> None:
     told = KINDS_OF_RUN[kind] | {"n_chains": 3, "random_state": 5}
     here = SpikeSlabMRF(**told).fit(block_rows())
@@ -94,6 +98,7 @@ def test_the_draws_are_those_of_one_process(kind: str, local: Local) -> None:
     assert_same(here.extend(7).posterior_, there.extend(7, local.client).posterior_)
 
 
+@pytest.mark.slow
 def test_missing_entries_and_more_nodes(local: Local) -> None:
     rows = wide_rows().astype(float)
     rows[::7, 3] = np.nan
