@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from slabfield._jit import fast, inner, jit
+from slabfield.kernels.table import exponentiate
 
 
 @fast
@@ -47,6 +48,13 @@ def test_a_function_that_python_calls_shares_no_code(monkeypatch: pytest.MonkeyP
 
 
 def test_the_check_finds_shared_code() -> None:
-    open_root = inner(lambda values: root(values) + root(values[1:]) / total(values))
-    open_root(np.ones(3, np.float32))
-    assert shared_functions(open_root)
+    @inner
+    def open_twice(values, powers, bits):
+        exponentiate(values, 0.0, powers, bits)
+        exponentiate(values[1:], 1.0, powers, bits)
+        exponentiate(values[2:], 2.0, powers, bits)
+        exponentiate(values[3:], 3.0, powers, bits)
+
+    powers = np.zeros(50)
+    open_twice(np.zeros(50), powers, powers.view(np.int64))
+    assert shared_functions(open_twice)
