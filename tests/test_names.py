@@ -14,7 +14,7 @@ from rich.console import Console
 
 from slabfield.checks import InputError, code_binary
 from slabfield.cli.show import edge_table
-from slabfield.cli.write import write_network, write_results
+from slabfield.cli.write import write_pictures, write_results
 from slabfield.draws import Draws
 from slabfield.posterior import Posterior
 from slabfield.posterior.exports import FORMULA_STARTS, read_edges
@@ -109,9 +109,9 @@ def test_the_picture_is_drawn(folder: Path) -> None:
     assert (folder / "network.png").stat().st_size > 10_000
 
 
-def test_the_picture_of_names_alone(posterior: Posterior, tmp_path: Path) -> None:
-    write_network(posterior, tmp_path / "network.png", dpi=50)
-    assert (tmp_path / "network.png").read_bytes().startswith(b"\x89PNG")
+def test_pictures_of_such_names(posterior: Posterior, tmp_path: Path) -> None:
+    for picture in write_pictures(posterior, tmp_path, dpi=50):
+        assert (tmp_path / picture).read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_terminal_is_told_nothing_but_text(posterior: Posterior) -> None:
