@@ -47,6 +47,7 @@ def posterior() -> Posterior:
     p0, sigma0, potential = (rng.random((4, 50)) for _ in range(3))
     draws = Draws.from_dense(coupling, present, bias, p0, sigma0, potential)
     told = {"engine": "exact", "n_rows": 50, "seed": 1, "n_chains": 4}
+    told["inclusion_prior"] = {"a": 5.0, "b": 5.0, "edges": None}
     return Posterior(draws, WICKED, told, [{} for _ in range(4)])
 
 
