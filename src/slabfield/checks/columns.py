@@ -79,8 +79,10 @@ def missing_in(values: NDArray[Any]) -> NDArray[np.bool_]:
     return missing
 
 
-def read_column(name: str, values: NDArray[Any]) -> Column:
-    """Find out what a column holds.
+def read_column(
+    name: str, values: NDArray[Any], missing: NDArray[np.bool_] | None = None
+) -> Column:
+    """Find out what a column holds; ``missing`` is for those who have looked for it before.
 
     Examples
     --------
@@ -90,12 +92,13 @@ def read_column(name: str, values: NDArray[Any]) -> Column:
     >>> column.kind, column.distinct, column.n_missing
     ('word', ['no', 'yes'], 1)
     """
+    missing = missing_in(values) if missing is None else missing
     if values.dtype.kind == "b":
         return Column(name, values, np.unique(values).tolist(), "bool", 0)
     if values.dtype.kind in "iuf":
-        present = values[~np.isnan(values)] if values.dtype.kind == "f" else values
+        present = values[~missing] if values.dtype.kind == "f" else values
         return Column(name, present, _distinct(present), "number", values.size - present.size)
-    return _read_objects(name, values.astype(object))
+    return _read_objects(name, values.astype(object), missing)
 
 
 def find_fault(column: Column, n_rows: int, threshold: float | None) -> Fault | None:
@@ -231,8 +234,7 @@ def _distinct(values: NDArray[Any]) -> list[Any]:
     return list(np.unique(values).tolist())
 
 
-def _read_objects(name: str, values: NDArray[Any]) -> Column:
-    missing = missing_in(values)
+def _read_objects(name: str, values: NDArray[Any], missing: NDArray[np.bool_]) -> Column:
     present = values[~missing]
     n_missing = int(np.count_nonzero(missing))
     kinds = set(map(type, present))

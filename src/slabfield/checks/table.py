@@ -144,7 +144,7 @@ def code_binary(
         weights = None if weights is None else weights[~missing.any(axis=1)]
         opened, missing, dropped = _without_rows(opened, missing)
     columns = [
-        read_column(name, values) for name, values in zip(opened.names, opened.columns, strict=True)
+        read_column(name, opened.columns[k], missing[:, k]) for k, name in enumerate(opened.names)
     ]
     if na == "impute":
         _refuse_empty(columns)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from slabfield import checks
+from slabfield.datasets.runs import neighbour_lists
 from slabfield.evaluate.fields import Array, Evaluable, as_fields, check_rows, log_mean_exp
 from slabfield.exact import elimination, enumeration
 from slabfield.kernels.annealing import anneal
@@ -197,7 +198,7 @@ def _annealed(
     base = _independent(field)
     chance = 1 / (1 + np.exp(-base))
     states = (rng.random((field.n_nodes, n_particles)) < chance[:, None]).astype(np.float32)
-    neighbours, weights, degree = _neighbour_lists(field)
+    neighbours, weights, degree = neighbour_lists(field)
     log_weight = np.zeros(n_particles)
     anneal(
         states, base, np.array(field.bias), neighbours, weights, degree,
@@ -220,14 +221,3 @@ def _independent(field: BinaryField) -> Array:
     found from it were too low by 1. A base that is too sure does not cover the field.
     """
     return np.asarray(np.clip(2 * field.to_ising()[0], -LARGEST_BASE, LARGEST_BASE))
-
-
-def _neighbour_lists(field: BinaryField) -> tuple[NDArray[np.int32], Array, NDArray[np.int64]]:
-    edges = field.edges
-    degree = edges.sum(axis=1).astype(np.int64)
-    width = max(int(degree.max(initial=0)), 1)
-    neighbours, weights = np.zeros((len(degree), width), np.int32), np.zeros((len(degree), width))
-    for i, mine in enumerate(edges):
-        (found,) = np.nonzero(mine)
-        neighbours[i, : found.size], weights[i, : found.size] = found, field.coupling[i, found]
-    return neighbours, weights, degree

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slabfield import checks
+from slabfield.datasets.runs import GibbsRuns
 from slabfield.evaluate.fields import as_fields, field_of_draw
 from slabfield.exact import elimination, enumeration
-from slabfield.kernels.gibbs import new_lanes, sweep
 from slabfield.models.field import BinaryField
 from slabfield.posterior import Posterior
 
@@ -82,47 +82,6 @@ def _draw(field: BinaryField, n_rows: int, rng: np.random.Generator) -> NDArray[
     try:
         return elimination.sample(field, n_rows, rng, memory_limit=MEMORY_LIMIT)
     except elimination.TableTooLargeError:
-        return gibbs_states(field, n_rows, rng, N_SWEEPS)
-
-
-def gibbs_states(
-    field: BinaryField, n_rows: int, rng: np.random.Generator, n_sweeps: int
-) -> NDArray[np.uint8]:
-    """Last states of independent Gibbs runs from fair coins, in compiled code.
-
-    Parameters
-    ----------
-    field : BinaryField
-        What to draw from.
-    n_rows : int
-        Number of runs.
-    rng : numpy.random.Generator
-        Source of randomness.
-    n_sweeps : int
-        Length of each run.
-
-    Returns
-    -------
-    array of uint8, shape (n_rows, D)
-        One state in each row.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.evaluate.sampling import gibbs_states
-    >>> from slabfield.models.field import BinaryField
-    >>> field = BinaryField([-50.0, 50.0], np.zeros((2, 2)))
-    >>> gibbs_states(field, 1, np.random.default_rng(0), n_sweeps=2)
-    array([[0, 1]], dtype=uint8)
-    """
-    degree = np.count_nonzero(field.coupling, axis=1)
-    width = max(1, int(degree.max()))
-    # edges first, in the order of their nodes
-    neighbours = np.argsort(field.coupling == 0, axis=1, kind="stable")[:, :width]
-    weights = np.take_along_axis(field.coupling, neighbours, axis=1).astype(np.float32)
-    states = rng.integers(0, 2, (field.n_nodes, n_rows)).astype(np.float32)
-    lanes, work = new_lanes(n_rows, rng), np.zeros(n_rows, np.float32)
-    near = np.ascontiguousarray(neighbours.astype(np.int32))
-    for _ in range(n_sweeps):
-        sweep(states, np.array(field.bias), near, weights, degree, lanes, work)
-    return np.ascontiguousarray(states.T.astype(np.uint8))
+        runs = GibbsRuns(field.n_nodes, n_rows, rng)
+        runs.advance(field, N_SWEEPS)
+        return np.ascontiguousarray(runs.states.T.astype(np.uint8))

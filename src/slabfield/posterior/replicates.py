@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from slabfield.checks import InputError, InputWarning, code_binary
 from slabfield.checks.errors import listed
+from slabfield.datasets.runs import GibbsRuns
 from slabfield.exact import enumeration
-from slabfield.kernels.gibbs import new_lanes, sweep
 from slabfield.models.field import BinaryField
 
 if TYPE_CHECKING:
@@ -78,33 +78,17 @@ def replicate_pairs(posterior: Posterior, n_rows: int, n_draws: int, seed: int) 
     pairs = np.empty((chosen.size, n_nodes, n_nodes))
     biases = posterior.draws.bias.reshape(-1, n_nodes)
     exact = n_nodes <= MOST_FOR_EXACT
-    particles = _Particles(n_nodes, n_rows, rng)
+    runs = GibbsRuns(n_nodes, n_rows, rng)
     for k, row in enumerate(chosen):
         values = np.asarray(posterior.draws.values[[row], :].toarray())[0]
         field = BinaryField(biases[row], posterior.matrix(values))
         if exact:
             states = enumeration.sample(field, n_rows, rng).astype(np.float64).T
         else:
-            states = particles.advance(field, MORE_SWEEPS if k else FIRST_SWEEPS)
+            runs.advance(field, MORE_SWEEPS if k else FIRST_SWEEPS)
+            states = runs.states.astype(np.float64)
         pairs[k] = states @ states.T / n_rows
     return Replicates(pairs, exact)
-
-
-class _Particles:
-    """States that Gibbs sweeps carry from one field to the next."""
-
-    def __init__(self, n_nodes: int, n_rows: int, rng: np.random.Generator) -> None:
-        self.states = rng.integers(0, 2, (n_nodes, n_rows)).astype(np.float32)
-        self.lanes = new_lanes(n_rows, rng)
-        self.work = np.empty(n_rows, np.float32)
-
-    def advance(self, field: BinaryField, n_sweeps: int) -> Array:
-        degree = field.edges.sum(axis=1)
-        neighbours = np.argsort(~field.edges, axis=1, kind="stable").astype(np.int32)
-        weights = np.take_along_axis(field.coupling, neighbours, axis=1).astype(np.float32)
-        for _ in range(n_sweeps):
-            sweep(self.states, field.bias, neighbours, weights, degree, self.lanes, self.work)
-        return self.states.astype(np.float64)
 
 
 def check_rows(posterior: Posterior, X: Any, binarize: Any) -> Array:
