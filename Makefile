@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DOCS := $(VENV)/.installed-docs
 
-.PHONY: help demo docs gallery test test-slow calibration lint types bench lattice accuracy realdata \
+.PHONY: help demo docs gallery test test-slow calibration lint types bench lattice scale accuracy realdata \
 	torture bad-input degenerate fuzz soak reproduce clean
 .DEFAULT_GOAL := help
 
@@ -23,6 +23,7 @@ help:
 	@echo "make types      type hints (mypy)"
 	@echo "make bench      speed; writes benchmarks/RESULTS.md"
 	@echo "make lattice    the default sampler beside its rivals; writes docs/lattice.md (long)"
+	@echo "make scale      the default sampler on larger and larger fields; writes docs/scale.md (long)"
 	@echo "make accuracy   accuracy against exact inference; writes docs/accuracy.md (long)"
 	@echo "make realdata   slabfield and its rivals on real data; writes docs/real-data.md (long)"
 	@echo "make torture    runs killed 200 times and resumed; writes docs/recovery.md"
@@ -74,6 +75,9 @@ bench: $(STAMP)
 
 lattice: $(STAMP)
 	$(BIN)/python benchmarks/lattice.py
+
+scale: $(STAMP)
+	$(BIN)/python benchmarks/scale.py
 
 accuracy: $(STAMP)
 	$(BIN)/python benchmarks/accuracy.py

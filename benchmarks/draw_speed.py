@@ -12,7 +12,8 @@ from slabfield.models.binary import BinaryPairwise
 from slabfield.priors import Prior
 from slabfield.sampler.collapsed import CollapsedChain, start_collapsed, warm_up_collapsed
 from slabfield.sampler.iteration import new_record
-from slabfield.sampler.run import Chain, chain_rng, start_chain, warm_up
+from slabfield.sampler.paper import Chain, start_chain, warm_up
+from slabfield.sampler.run import chain_rng
 from slabfield.sampler.settings import (
     Settings,
     bayes_exact,

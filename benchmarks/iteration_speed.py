@@ -16,7 +16,8 @@ from slabfield.models.binary import BinaryPairwise
 from slabfield.moves.state import ChainState, insert, new_state
 from slabfield.priors import Prior
 from slabfield.sampler.iteration import new_record
-from slabfield.sampler.run import Chain, chain_rng, start_chain, warm_up
+from slabfield.sampler.paper import Chain, start_chain, warm_up
+from slabfield.sampler.run import chain_rng
 from slabfield.sampler.settings import paper
 from slabfield.sampler.warmup import Problem
 from slabfield.yardsticks.measure import best_times

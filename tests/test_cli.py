@@ -172,6 +172,10 @@ def test_options_reach_the_estimator(
             "max_memory": None,
             "forbid": [],
             "require": [],
+            "inclusion_prior": (5, 5),
+            "groups": None,
+            "within": None,
+            "between": None,
             "progress": False,
         }
     ]

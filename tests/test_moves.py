@@ -23,7 +23,7 @@ from slabfield.moves.pair import new_block, new_tally
 from slabfield.moves.state import ChainState
 from slabfield.moves.sweep import Plan
 from slabfield.priors import Prior
-from slabfield.sampler.run import Chain, start_chain
+from slabfield.sampler.paper import Chain, start_chain
 from slabfield.sampler.settings import bayes_exact
 from slabfield.sampler.warmup import Problem, random_state
 

@@ -13,6 +13,7 @@ from slabfield._jit import jit
 from slabfield.datasets import make_block
 from slabfield.exact import enumeration
 from slabfield.kernels.rows import SEGMENTS, fill_probability, log_sum, power_sums, tilted_sums
+from slabfield.likelihood.pseudo import pseudo_rows
 from slabfield.models.binary import BinaryPairwise
 from slabfield.moves.rows import (
     draw_exactly,
@@ -22,9 +23,10 @@ from slabfield.moves.rows import (
     series_side,
     value_at,
 )
+from slabfield.moves.state import insert, new_state
 from slabfield.priors import Prior
 from slabfield.sampler.collapsed import start_collapsed
-from slabfield.sampler.iteration import new_record
+from slabfield.sampler.iteration import new_record, settle
 from slabfield.sampler.run import chain_rng, run_chain
 from slabfield.sampler.settings import pseudo
 from slabfield.sampler.warmup import Problem
@@ -38,24 +40,31 @@ def silent(_):
 def test_sums_over_rows_equal_plain_numpy(n):
     rng = np.random.default_rng(n)
     p, x = rng.random((2, n)), rng.integers(0, 2, (3, n)).astype(float)
-    room = np.zeros(n // SEGMENTS)
+    m = n // SEGMENTS
+    room, bounds, times = np.zeros(m), np.array([0, m // 3, m]), np.array([1.0, 2.5])
+    counted = np.tile(np.repeat(times, np.diff(bounds)), SEGMENTS)
     parts = p.reshape(2, SEGMENTS, -1), x.reshape(3, SEGMENTS, -1)
     for low, change in [(0.3, -0.2), (np.exp(-60.0) - 1, np.exp(70.0)), (-0.999999, 1e-7)]:
-        got = log_sum(*parts, 1, 2, low, change, room, room.view(np.int64))
-        assert got == pytest.approx(np.log1p(p[1] * (low + x[2] * change)).sum(), rel=1e-10)
+        got = log_sum(*parts, 1, 2, low, change, room, room.view(np.int64), bounds, times)
+        each = np.log1p(p[1] * (low + x[2] * change))
+        assert got == pytest.approx((counted * each).sum(), rel=1e-10)
     factor = 1.3 + x[0] * 0.4
     tilted = p[1] * factor / (1 + p[1] * (factor - 1))
-    expected = [tilted.sum(), (tilted * (1 - tilted)).sum(), (x[0] * tilted).sum()]
-    expected.append((x[0] * tilted * (1 - tilted)).sum())
-    np.testing.assert_allclose(tilted_sums(p, x, 1, 0, 0.3, 0.4), expected, rtol=1e-10)
-    powers = [(x[1] * p[0] ** k).sum() for k in range(1, 5)]
-    np.testing.assert_allclose(power_sums(p, x, 0, 1), powers, rtol=1e-10)
+    expected = [
+        (counted * part * value).sum()
+        for part in (1, x[0])
+        for value in (tilted, tilted * (1 - tilted))
+    ]
+    found = tilted_sums(p, x, counted, 1, 0, 0.3, 0.4)
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+    powers = [(counted * x[1] * p[0] ** k).sum() for k in range(1, 5)]
+    np.testing.assert_allclose(power_sums(p, counted * x, 0, 1), powers, rtol=1e-10)
 
 
 def test_probabilities_of_fields():
     field = np.concatenate([np.linspace(-30, 30, 61), [-1e4, 1e4, 5.0]])
     p = np.ones(field.size)
-    fill_probability(field, p, np.zeros(field.size), field.size - 1)
+    fill_probability(field, p, np.zeros(field.size), np.array([field.size - 1]))
     np.testing.assert_allclose(p[:61], 1 / (1 + np.exp(-field[:61])), rtol=1e-12)
     assert p[61] < 1e-300
     assert p[62] == 1.0
@@ -65,11 +74,15 @@ def test_probabilities_of_fields():
 @jit
 def look_at(engine, i, j, u, v, counts, shape, n_draws, rng):
     """Series with its error, integral, draws, and values on a grid, for one edge."""
-    rows = engine.p, engine.x, engine.p_parts, engine.x_parts, engine.room, engine.bits
+    rows = (
+        engine.p, engine.x, engine.counted, engine.p_parts, engine.x_parts, engine.room,
+        engine.bits, engine.bounds, engine.times,
+    )  # fmt: skip
+    total, n_rows = engine.total, engine.n_rows
     sides = i, j, u, v
     evidence, error, start = log_evidence_series(
-        series_side(engine.p, engine.x, i, j, u, engine.total, counts[j], engine.n_rows),
-        series_side(engine.p, engine.x, j, i, v, engine.total, counts[i], engine.n_rows),
+        series_side(engine.p, engine.ones, i, j, u, total, counts[j], n_rows),
+        series_side(engine.p, engine.ones, j, i, v, total, counts[i], n_rows),
         shape,
     )
     peak = find_peak(start, rows, sides, shape)
@@ -81,6 +94,28 @@ def look_at(engine, i, j, u, v, counts, shape, n_draws, rng):
     for k in range(grid.size):
         values[k] = value_at(grid[k], rows, sides, shape)
     return evidence, error, log_integral(peak, rows, sides, shape), draws, grid, values
+
+
+def test_rows_that_count_more_than_once_are_held_once():
+    rng = np.random.default_rng(3)
+    rows, times = rng.integers(0, 2, (21, 3)), rng.integers(1, 5, 21).astype(float)
+    repeated = np.repeat(rows, times.astype(int), axis=0)
+    model, state = BinaryPairwise(3), new_state(3, 3, 3)
+    state.bias[:] = [0.3, -1.0, 0.2]
+    insert(state, 1)
+    state.coupling[1] = 0.8
+    found = []
+    for engine in (pseudo_rows(model, rows, 0.5, times), pseudo_rows(model, repeated, 0.5)):
+        settle(engine, state, rng)
+        shape = (0.5, 1.0, 1.5, -20.0, 20.0)
+        counts = repeated.sum(axis=0).astype(float)
+        seen = look_at(engine, 0, 2, 0.4, 0.6, counts, shape, 1, np.random.default_rng(0))
+        found.append((engine.n_rows, *engine.total.ravel(), *seen[:3], *seen[3], *seen[5]))
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-9)
+    # a third of the places, but for those that fill up
+    one, other = pseudo_rows(model, rows, 0.5, times), pseudo_rows(model, repeated, 0.5)
+    assert one.p.shape[1] <= 21 + 4 * (SEGMENTS - 1)
+    assert other.p.shape[1] >= times.sum()
 
 
 @pytest.fixture(scope="module")

@@ -18,8 +18,9 @@ from slabfield.moves.state import ChainState
 from slabfield.priors import Prior
 from slabfield.sampler import run, warmup
 from slabfield.sampler.collapsed import CollapsedChain, start_collapsed, warm_up_collapsed
+from slabfield.sampler.paper import Chain, start_chain, warm_up
 from slabfield.sampler.parallel import run_chains
-from slabfield.sampler.run import Chain, ChainResult, run_chain, start_chain, warm_up
+from slabfield.sampler.run import ChainResult, run_chain
 from slabfield.sampler.settings import (
     Settings,
     bayes_exact,

@@ -40,7 +40,7 @@ def large():
 # --- how long ---------------------------------------------------------------------------------
 
 
-def test_draws_are_doubled_until_they_are_enough(small):
+def test_there_are_half_as_many_draws_again_until_they_are_enough(small):
     seen = []
 
     def enough(results):
@@ -48,9 +48,9 @@ def test_draws_are_doubled_until_they_are_enough(small):
         return len(seen) == 3
 
     outcome = run_chains(small, QUICK, 2, seed=1, limits=Limits(1_000, enough))
-    assert seen == [20, 40, 80]
+    assert seen == [20, 30, 45]
     assert outcome.stopped_by == "converged"
-    at_once = run_chains(small, replace(QUICK, n_draws=80), 2, seed=1).results
+    at_once = run_chains(small, replace(QUICK, n_draws=45), 2, seed=1).results
     for one, other in zip(outcome.results, at_once, strict=True):
         assert np.array_equal(one.record.coupling, other.record.coupling)
         assert np.array_equal(one.chance, other.chance)
@@ -72,8 +72,31 @@ def test_time_ends_a_run_with_as_many_draws_of_every_chain(small):
     assert lengths.pop() > 1
     late = run_chains(small, endless, 3, seed=1, limits=Limits(deadline=begin))
     assert {len(result.record.bias) for result in late.results} == {1}
-    first = outcome.results[1].record.bias[:1]
+    # warm-up ends too: its chunks have one draw, then two
+    assert [result.settled["warmed_up_for"] for result in late.results] == [1, 1, 1]
+    after_one = run_chains(small, replace(QUICK, n_draws=1, n_warmup=1), 3, seed=1)
+    first = after_one.results[1].record.bias
     assert np.array_equal(late.results[1].record.bias, first)
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "preset"),
+    [("exact", "default"), ("particles", "default"), ("pseudo", "default"), ("particles", "paper")],
+)
+def test_a_time_budget_ends_warm_up_and_that_is_told_of(likelihood, preset):
+    rows = datasets.make_block(60, n_groups=1, random_state=0).rows
+    told = {"likelihood": likelihood, "preset": preset, "n_warmup": 10**9, "random_state": 0}
+    clock = time.monotonic()
+    model = SpikeSlabMRF(**told, n_draws=10**9, max_memory="900TB", time_budget=2.0).fit(rows)
+    # compiling may come before, which does not depend on the budget
+    assert time.monotonic() - clock < 300.0
+    posterior = model.posterior_
+    assert posterior.draws.n_draws >= 1
+    assert posterior.draws.chance.shape == (4, 6)
+    assert "ended the warm-up of 4 of 4 chains" in posterior.warnings[1]
+    if preset == "default":
+        # what was seen in warm-up is not counted
+        assert np.all(posterior.draws.chance <= 1)
 
 
 def test_auto_runs_until_converged_and_says_so():

@@ -10,7 +10,6 @@ from scipy import sparse
 from slabfield import SpikeSlabMRF, datasets
 from slabfield.checks import (
     InputError,
-    are_whole,
     check_weights,
     code_binary,
     merge_rows,
@@ -84,8 +83,6 @@ def test_other_weights_spread_rows_in_proportion() -> None:
     assert found.sum() == 57
     assert np.all(np.abs(found - 57 * weights / weights.sum()) < 1)
     assert len(spread_rows(rows, weights / 1000, 57)) == 1
-    assert are_whole(np.array([2.0]))
-    assert not are_whole(np.array([2.0, 0.1]))
 
 
 @pytest.mark.parametrize("at_a_time", [7, 1 << 15])
@@ -129,12 +126,12 @@ def test_a_sample_of_many_rows_changes_the_start_only(monkeypatch: pytest.Monkey
     whole = draws_of(many, likelihood="exact")
     table = code_binary(datasets.make_random(400, 30, random_state=0, method="gibbs").rows)
     model = BinaryPairwise(30)
-    all_rows, sums = rows_and_sums(model, table, "particles", restart=False)
+    all_rows, _, sums = rows_and_sums(model, table, "particles", restart=False)
     assert len(all_rows) == 400
     monkeypatch.setattr(sampler_data, "MOST_ROWS", 50)
     for one, other in zip(whole, draws_of(many, likelihood="exact"), strict=True):
         assert np.array_equal(one, other)
-    sample, same = rows_and_sums(model, table, "particles", restart=False)
+    sample, _, same = rows_and_sums(model, table, "particles", restart=False)
     assert len(sample) == 50
     assert np.array_equal(sums.coupling, same.coupling)
     assert len(rows_and_sums(model, table, "particles", restart=True)[0]) == 400
@@ -197,9 +194,17 @@ def test_bad_weights_get_a_message(weights: Any, expected: str) -> None:
         SpikeSlabMRF(**SHORT).fit(ROWS, sample_weight=weights)
 
 
-def test_the_pseudo_likelihood_refuses_broken_weights() -> None:
-    with pytest.raises(InputError, match=r"whole numbers; found 0\.25\. Use likelihood='exact'"):
-        SpikeSlabMRF(likelihood="pseudo", **SHORT).fit(ROWS, sample_weight=[0.25] + [1] * 59)
+def test_broken_weights_of_the_pseudo_likelihood_are_between_whole_ones() -> None:
+    strong = np.repeat([[0, 0, 1], [1, 1, 0], [0, 1, 1], [1, 0, 0]], 4, axis=0)
+    told = {"likelihood": "pseudo", "inclusion_prior": 0.5, "random_state": 1, "n_draws": 2_000}
+    found = [
+        SpikeSlabMRF(**told)
+        .fit(strong, sample_weight=[weight] * 8 + [1] * 8)
+        .inclusion_probability_[0, 1]
+        for weight in (2, 3.5, 5)
+    ]
+    assert found == sorted(found)
+    assert found[0] + 0.05 < found[1] < found[2] - 0.02
 
 
 def test_one_number_weighs_all_rows() -> None:

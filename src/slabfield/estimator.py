@@ -19,7 +19,7 @@ from slabfield.recovery import Recovery, begin_run, posterior_of, versions
 from slabfield.sampler.checkpoint import Checkpoint
 from slabfield.sampler.cluster import Cluster
 from slabfield.sampler.connect import open_client
-from slabfield.sampler.data import are_whole, fingerprint, rows_and_sums
+from slabfield.sampler.data import fingerprint, rows_and_sums
 from slabfield.sampler.memory import state_memory
 from slabfield.sampler.parallel import Limits, Outcome, Unfit, refuse_unfit, run_chains
 from slabfield.sampler.run import ChainResult
@@ -39,7 +39,7 @@ from slabfield.sampler.warmup import Problem
 if TYPE_CHECKING:
     from distributed import Client
 
-# Draws of each chain with n_draws="auto", before they are doubled
+# Draws of each chain with n_draws="auto", to begin with
 FIRST_DRAWS = 500
 
 
@@ -65,12 +65,13 @@ class SpikeSlabMRF(Recovery, PosteriorModel):
         Independent chains; at least two are needed to judge convergence.
     n_warmup, n_draws : int, optional
         Draws thrown away and kept in each chain; None takes what the preset says. With
-        ``n_draws="auto"`` chains go on, from 500 draws to twice as many and so on, until they have
-        converged, up to ``max_draws`` each.
+        ``n_draws="auto"`` chains go on, from 500 draws to half as many again and so on, until they
+        have converged, up to ``max_draws`` each.
     max_draws : int
         Draws kept in each chain at most, with ``n_draws="auto"``.
     time_budget : float, optional
-        Seconds after which chains stop, whatever there is by then; warm-up is always finished.
+        Seconds after which chains stop, whatever there is by then. Warm-up may take half of them;
+        where it is cut short, ``posterior_.warnings`` says so.
     inclusion_prior : pair, number, (D, D) array or dict
         (a, b): p0 ~ Beta(a, b) is learnt. A number fixes p0. A matrix gives each edge its own
         probability: 0 forbids it, 1 forces it, NaN leaves it to p0 ~ Beta(5, 5). A dict from pairs
@@ -238,7 +239,7 @@ add_probability, delete_probability, pseudo_weight : optional
             Two-valued columns; or what :func:`slabfield.checks.read_counted` read of a file.
         y : ignored
         sample_weight : array of shape (N,), optional
-            As how many rows each counts. "pseudo" takes whole numbers only (nor falls "auto" back).
+            As how many rows each counts.
         checkpoint : path, optional
             A folder that the chains write their states to, about every ten seconds. Where it
             holds the states of this run already (the same data, settings and seed), the chains go
@@ -309,7 +310,7 @@ add_probability, delete_probability, pseudo_weight : optional
         auto = self.n_draws == "auto" and goal is None
         limits = Limits(self.max_draws, enough if auto else None, deadline)
         free = self.likelihood == "auto" and self.preset == "default"
-        examine = refuse_unfit if free and are_whole(problem.sums) else None
+        examine = refuse_unfit if free else None
         if goal is not None:
             settings = replace(settings, n_draws=goal)
         with (
@@ -362,6 +363,6 @@ add_probability, delete_probability, pseudo_weight : optional
             float(self.bias_scale) ** -2, inclusion.fixed,
         )  # fmt: skip
         model = BinaryPairwise(n_nodes)
-        rows, sums = rows_and_sums(model, table, settings.engine, settings.restart)
+        rows, times, sums = rows_and_sums(model, table, settings.engine, settings.restart)
         unknown = new_unknown(model, rows, table.missing[: len(rows)])
-        return Problem(model, rows, sums, prior, unknown)
+        return Problem(model, rows, sums, prior, unknown, times)

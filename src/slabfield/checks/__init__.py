@@ -25,7 +25,7 @@ from slabfield.checks.priors import (
 from slabfield.checks.recoding import RecodedTable, code_alike
 from slabfield.checks.table import CodedTable, code_binary, keep_names
 from slabfield.checks.told import check_told
-from slabfield.checks.weights import are_whole, check_weights, merge_rows, spread_rows
+from slabfield.checks.weights import check_weights, merge_rows, spread_rows
 
 __all__ = [
     "CodedTable",
@@ -34,7 +34,6 @@ __all__ = [
     "InputWarning",
     "RecodedTable",
     "SlabPrior",
-    "are_whole",
     "check_choice",
     "check_edge_prior",
     "check_exact_size",

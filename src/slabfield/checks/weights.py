@@ -162,19 +162,6 @@ def spread_rows(rows: Bits, weights: Array, most: int) -> Bits:
     return np.ascontiguousarray(rows[chosen])
 
 
-def are_whole(weights: Array) -> bool:
-    """Whether all weights are whole numbers.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.checks.weights import are_whole
-    >>> are_whole(np.array([1.0, 3.0])), are_whole(np.array([0.5]))
-    (True, False)
-    """
-    return bool(np.all(weights == np.floor(weights)))
-
-
 def _as_words(packed: Bits) -> list[NDArray[np.uint64]]:
     """Return packed rows as columns of whole words, which compare as the rows do."""
     width = WORD_BITS // 8

@@ -26,6 +26,10 @@ def compare(
     ] = 0.25,
     forbid: options.Forbid = None,
     require: options.Require = None,
+    inclusion: options.Inclusion = None,
+    groups: options.Groups = None,
+    within: options.Within = None,
+    between: options.Between = None,
     likelihood: options.Engine = options.Likelihood.auto,
     chains: options.Chains = 4,
     draws: options.Draws = None,
@@ -38,7 +42,8 @@ def compare(
 ) -> None:
     """Compare slabfield with other methods on FILE, by how well they predict held-out rows.
 
-    Writes compare.csv and compare.png. What --forbid and --require say, only slabfield is told.
+    Writes compare.csv and compare.png. What is known of edges beforehand, only
+    slabfield is told.
     """
     with plain_failures():
         from slabfield.cli.request import read_request
@@ -46,7 +51,8 @@ def compare(
 
         table, settings = read_request(
             file, columns=columns, drop=drop, sheet=sheet, binarize=binarize, forbid=forbid,
-            require=require, likelihood=likelihood, chains=chains, draws=draws,
+            require=require, inclusion=inclusion, groups=groups, within=within,
+            between=between, likelihood=likelihood, chains=chains, draws=draws,
             time_budget=time_budget, warmup=warmup, seed=seed, jobs=jobs,
         )  # fmt: skip
         converged = run_comparison(table, settings, held_out, out, quiet, cluster)

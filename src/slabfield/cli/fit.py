@@ -20,6 +20,10 @@ def fit(
     sheet: options.Sheet = None,
     forbid: options.Forbid = None,
     require: options.Require = None,
+    inclusion: options.Inclusion = None,
+    groups: options.Groups = None,
+    within: options.Within = None,
+    between: options.Between = None,
     likelihood: options.Engine = options.Likelihood.auto,
     preset: options.Settled = options.Preset.default,
     chains: options.Chains = 4,
@@ -44,7 +48,8 @@ def fit(
 
         table, settings = read_request(
             file, columns=columns, drop=drop, sheet=sheet, binarize=binarize, na=na, forbid=forbid,
-            require=require, likelihood=likelihood, preset=preset, chains=chains, draws=draws,
+            require=require, inclusion=inclusion, groups=groups, within=within,
+            between=between, likelihood=likelihood, preset=preset, chains=chains, draws=draws,
             time_budget=time_budget, warmup=warmup, seed=seed, jobs=jobs, max_memory=max_memory,
             counted=True,
         )  # fmt: skip

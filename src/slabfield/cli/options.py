@@ -90,6 +90,35 @@ Require = Annotated[
         help="There is an edge between columns A and B; likewise.",
     ),
 ]
+Inclusion = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="P|A:B=P",
+        rich_help_panel=EDGES,
+        help="Prior probability of every edge, or of that between columns A and B (repeat it, or "
+        "name a CSV file of columns and probabilities: @FILE); learnt if not given.",
+    ),
+]
+Groups = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        rich_help_panel=EDGES,
+        help="A CSV file with the group of every column: name, group.",
+    ),
+]
+Within = Annotated[
+    float | None,
+    typer.Option(
+        metavar="P", rich_help_panel=EDGES, help="Prior probability of edges within a group."
+    ),
+]
+Between = Annotated[
+    float | None,
+    typer.Option(
+        metavar="P", rich_help_panel=EDGES, help="Prior probability of edges between groups."
+    ),
+]
 Engine = Annotated[
     Likelihood,
     typer.Option(rich_help_panel=RUN, help="auto: exact where the table of all states is small."),
@@ -117,7 +146,7 @@ Budget = Annotated[
     typer.Option(
         metavar="SECONDS",
         rich_help_panel=RUN,
-        help="Stop then, with the draws that there are; warm-up is finished first.",
+        help="Stop then, with the draws that there are; warm-up takes half of it at most.",
     ),
 ]
 Warmup = Annotated[

@@ -45,11 +45,11 @@ def read_pairs(texts: Sequence[str], names: Sequence[str], option: str) -> list[
     """
     found: list[Pair] = []
     for text in texts:
-        pairs = _splits(text, names)
+        pairs = splits(text, names)
         if not pairs and text.startswith("@"):
             found += _from_file(Path(text[1:]), names, option)
         else:
-            found.append(_the_one(text, pairs, names, option))
+            found.append(the_one(text, pairs, names, option))
     for first, second in found:
         if first == second:
             raise InputError(
@@ -59,15 +59,16 @@ def read_pairs(texts: Sequence[str], names: Sequence[str], option: str) -> list[
     return found
 
 
-def _splits(text: str, names: Sequence[str]) -> list[Pair]:
-    """All ways to part a text at a colon so that both sides are columns."""
+def splits(text: str, names: Sequence[str]) -> list[Pair]:
+    """Return all ways to part a text at a colon so that both sides are columns."""
     known = set(names)
     at = [k for k, letter in enumerate(text) if letter == ":"]
     parts = [(text[:k].strip(), text[k + 1 :].strip()) for k in at]
     return [pair for pair in dict.fromkeys(parts) if known.issuperset(pair)]
 
 
-def _the_one(text: str, pairs: Sequence[Pair], names: Sequence[str], option: str) -> Pair:
+def the_one(text: str, pairs: Sequence[Pair], names: Sequence[str], option: str) -> Pair:
+    """Return the pair that a text stands for; refuse one that is none, or could be several."""
     if len(pairs) == 1:
         return pairs[0]
     if pairs:
@@ -93,26 +94,14 @@ def _the_one(text: str, pairs: Sequence[Pair], names: Sequence[str], option: str
 
 def _from_file(path: Path, names: Sequence[str], option: str) -> list[Pair]:
     """Read the first two fields of each line; a first line of node_1 and node_2 is a heading."""
-    try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            lines = [fields for fields in csv.reader(file, skipinitialspace=True) if fields]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(
-            f"{option} @FILE must name a CSV file of pairs, in UTF-8; {str(path)!r} cannot be read "
-            f"({getattr(error, 'strerror', None) or error}). Check its name and what it holds."
-        ) from None
+    lines = read_lines(path, option, "pairs")
     has_heading = bool(lines) and tuple(field.strip() for field in lines[0][:2]) == HEADING
     width = len(lines[0]) if has_heading else 2
     found = []
     for number, fields in enumerate(lines[has_heading:], start=1 + has_heading):
-        pair = tuple(_known_as(field.strip(), names) for field in fields[:2])
-        if len(fields) != width or not set(names).issuperset(pair):
-            raise InputError(
-                f"Every line of {path} must hold two columns, with a comma between; line {number} "
-                f"holds {listed([repr(field) for field in fields])}. The columns are "
-                f"{listed([repr(name) for name in names], shown=8)}. Correct that line."
-            )
-        found.append((pair[0], pair[1]))
+        if len(fields) != width:
+            raise broken_line(path, number, fields, "two columns", names)
+        found.append(pair_of(path, number, fields, names))
     if not found:
         raise InputError(
             f"{option} @FILE must name a file of pairs; found none in {path}. Write two columns a "
@@ -121,6 +110,38 @@ def _from_file(path: Path, names: Sequence[str], option: str) -> list[Pair]:
     return found
 
 
-def _known_as(name: str, names: Sequence[str]) -> str:
+def read_lines(path: Path, option: str, what: str) -> list[list[str]]:
+    """Return the lines of a CSV file that an option names, field by field, without empty ones."""
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            return [fields for fields in csv.reader(file, skipinitialspace=True) if fields]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(
+            f"{option} @FILE must name a CSV file of {what}, in UTF-8; {str(path)!r} cannot be "
+            f"read ({getattr(error, 'strerror', None) or error}). Check its name and what it holds."
+        ) from None
+
+
+def pair_of(path: Path, number: int, fields: Sequence[str], names: Sequence[str]) -> Pair:
+    """Return the pair that the first two fields of a line name."""
+    pair = tuple(known_as(field, names) for field in fields[:2])
+    if len(pair) != 2 or not set(names).issuperset(pair):
+        raise broken_line(path, number, fields, "two columns", names)
+    return pair[0], pair[1]
+
+
+def broken_line(
+    path: Path, number: int, fields: Sequence[str], what: str, names: Sequence[str]
+) -> InputError:
+    """Return what to say of a line that does not hold what it must."""
+    return InputError(
+        f"Every line of {path} must hold {what}, with a comma between; line {number} holds "
+        f"{listed([repr(field) for field in fields])}. The columns are "
+        f"{listed([repr(name) for name in names], shown=8)}. Correct that line."
+    )
+
+
+def known_as(name: str, names: Sequence[str]) -> str:
     """Return a name, without the single quote that slabfield's own tables put before formulas."""
+    name = name.strip()
     return name if name in names else original_name(name)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from slabfield.checks import CodedTable, read_counted
 from slabfield.checks.reading import BIG_FILE, comes_in_chunks, read_table
+from slabfield.cli.expected import read_groups, read_inclusion
 from slabfield.cli.options import Likelihood, Missing, Preset
 from slabfield.cli.pairs import read_pairs
 from slabfield.cli.parse import parse_binarize, parse_draws, select_columns, select_names
@@ -27,6 +28,10 @@ def read_request(
     na: Missing = Missing.error,
     forbid: Sequence[str] | None,
     require: Sequence[str] | None,
+    inclusion: Sequence[str] | None = None,
+    groups: str | None = None,
+    within: float | None = None,
+    between: float | None = None,
     likelihood: Likelihood,
     preset: Preset = Preset.default,
     chains: int,
@@ -44,8 +49,8 @@ def read_request(
     ----------
     file : Path
         The table.
-    columns, drop, sheet, binarize, na, forbid, require, likelihood, preset, chains, draws, \
-time_budget, warmup, seed, jobs, max_memory
+    columns, drop, sheet, binarize, na, forbid, require, inclusion, groups, within, between, \
+likelihood, preset, chains, draws, time_budget, warmup, seed, jobs, max_memory
         Options of the same names.
     counted : bool
         Whether a large file may be read in chunks, into its different rows.
@@ -85,5 +90,9 @@ time_budget, warmup, seed, jobs, max_memory
         max_memory=max_memory,
         forbid=read_pairs(forbid or (), names, "--forbid"),
         require=read_pairs(require or (), names, "--require"),
+        inclusion_prior=read_inclusion(inclusion or (), names),
+        groups=read_groups(groups, names),
+        within=within,
+        between=between,
     )
     return table, settings

@@ -40,6 +40,10 @@ class Settings(NamedTuple):
     n_jobs: int | None = None
     forbid: Sequence[tuple[str, str]] = ()
     require: Sequence[tuple[str, str]] = ()
+    inclusion_prior: Any = (5, 5)
+    groups: dict[str, str] | None = None
+    within: float | None = None
+    between: float | None = None
     max_memory: str | None = None
 
     def told(self) -> tuple[int, int]:

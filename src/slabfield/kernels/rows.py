@@ -9,8 +9,9 @@ the other node is 0, and (1 - u) a where it is 1: two exponentials for all rows.
 several rows are multiplied before a logarithm is taken, so that none is needed for each row.
 
 Arrays hold a node's rows in one line, (D, n), or the same memory as (D, SEGMENTS, m): factors are
-multiplied across segments. Rows that only fill
-up the last segment have p = 0 and x = 0, and add nothing to any sum.
+multiplied across segments. A row that the data have several times is held once, and counts
+``times``; the m places of a segment are cut, at ``bounds``, into those of rows that count the same.
+Places that only fill up the segments have p = 0 and x = 0, and add nothing to any sum.
 """
 
 from __future__ import annotations
@@ -66,29 +67,35 @@ def product_of(values):
 
 
 @inner
-def log_sum(p, x, i, j, low, change, room, bits):
+def log_sum(p, x, i, j, low, change, room, bits, bounds, times):
     r"""Sum over rows of :math:`\log(1 + p_i (e^d - 1))`, where e^d - 1 is low + x_j change.
 
     No |d| may exceed 80, so that products of eight factors stay within double precision. ``room``
     holds as many numbers as a segment, and ``bits`` is the same room seen as integers.
     """
     multiply_rows(p, x, i, j, low, change, room)
-    total = take_exponents(bits) * LN2
-    if room.size <= MANTISSAS:
-        return total + math.log(product_of(room))
-    for begin in range(0, room.size, MANTISSAS):
-        total += math.log(product_of(room[begin : begin + MANTISSAS]))
+    total = 0.0
+    for part in range(times.size):
+        first, last = bounds[part], bounds[part + 1]
+        once = take_exponents(bits[first:last]) * LN2
+        for begin in range(first, last, MANTISSAS):
+            once += math.log(product_of(room[begin : min(begin + MANTISSAS, last)]))
+        total += times[part] * once
     return total
 
 
 @fast
-def tilted_sums(p, x, i, j, low, change):
-    """Sums of p and p (1 - p) after fields moved: over all rows, and where x is 1."""
+def tilted_sums(p, x, counted, i, j, low, change):
+    """Sums of p and p (1 - p) after fields moved: over all rows, and where x is 1.
+
+    Row t counts ``counted[t]``.
+    """
     s, v, sx, vx = 0.0, 0.0, 0.0, 0.0
     for t in range(p.shape[1]):
         factor = low + x[j, t] * change
         tilted = p[i, t] * (1.0 + factor) / (1.0 + p[i, t] * factor)
-        spread = tilted - tilted * tilted
+        spread = counted[t] * (tilted - tilted * tilted)
+        tilted *= counted[t]
         s += tilted
         v += spread
         sx += x[j, t] * tilted
@@ -97,11 +104,14 @@ def tilted_sums(p, x, i, j, low, change):
 
 
 @fast
-def power_sums(p, x, i, j):
-    """Sums of p, p^2, p^3 and p^4 of node i over the rows in which node j is 1."""
+def power_sums(p, ones, i, j):
+    """Sums of p, p^2, p^3 and p^4 of node i over the rows in which node j is 1.
+
+    ``ones`` is what each of these rows counts, and 0 in the others.
+    """
     s1, s2, s3, s4 = 0.0, 0.0, 0.0, 0.0
     for t in range(p.shape[1]):
-        q1 = x[j, t] * p[i, t]
+        q1 = ones[j, t] * p[i, t]
         q2 = q1 * p[i, t]
         q3 = q2 * p[i, t]
         s1 += q1
@@ -134,22 +144,25 @@ def invert(values):
 
 
 @inner
-def fill_probability(field, p, powers, n_rows):
-    """Fill p with the logistic function of the field, and with zeros beyond the rows."""
+def fill_probability(field, p, powers, empty):
+    """Fill p with the logistic function of the field, and with zeros at empty places."""
     negative_of(field, p)
     exponentiate(p, 0.0, powers, powers.view(np.int64))
     invert(p)
-    p[n_rows:] = 0.0
+    for place in empty:
+        p[place] = 0.0
 
 
 @fast
-def total_powers(p, total):
-    """Fill ``total`` with the sums of p, p^2, p^3 and p^4."""
+def total_powers(p, counted, total):
+    """Fill ``total`` with the sums of p, p^2, p^3 and p^4; row t counts ``counted[t]``."""
     s1, s2, s3, s4 = 0.0, 0.0, 0.0, 0.0
     for t in range(p.size):
-        q2 = p[t] * p[t]
-        s1 += p[t]
+        q1 = counted[t] * p[t]
+        q2 = q1 * p[t]
+        q3 = q2 * p[t]
+        s1 += q1
         s2 += q2
-        s3 += q2 * p[t]
-        s4 += q2 * q2
+        s3 += q3
+        s4 += q3 * p[t]
     total[0], total[1], total[2], total[3] = s1, s2, s3, s4

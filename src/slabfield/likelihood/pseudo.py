@@ -18,16 +18,24 @@ class PseudoRows(NamedTuple):
 
     ``x``, ``field`` and ``p`` are the data, the fields h, and sigma(h), a line of rows a node; the
     data has one more node, which is 0 in all rows. ``x_parts`` and ``p_parts`` are the same memory
-    in segments. ``total`` holds, for every node, the sums of p, p^2, p^3 and p^4. The rest is
-    workspace: ``bits`` is the memory of ``room``, as integers.
+    in segments. What rows count is in ``counted``, place by place, and in ``ones``, which is x
+    times that (x itself where every row counts once); in ``bounds`` and ``times``, by parts of a
+    segment; and ``empty`` lists the places without a row. ``n_rows`` is what all count together.
+    ``total`` holds, for every node, the sums of p, p^2, p^3 and p^4. The rest is workspace:
+    ``bits`` is the memory of ``room``, as integers.
     """
 
     weight: float
-    n_rows: int
+    n_rows: float
     first: Any
     second: Any
     x: Any
     x_parts: Any
+    ones: Any
+    counted: Any
+    bounds: Any
+    times: Any
+    empty: Any
     field: Any
     p: Any
     p_parts: Any
@@ -37,17 +45,35 @@ class PseudoRows(NamedTuple):
     bits: Any
 
 
-def pseudo_rows(model: BinaryPairwise, rows: NDArray[Any], weight: float) -> PseudoRows:
-    """Return the engine of a binary field, with all parameters zero."""
+def pseudo_rows(
+    model: BinaryPairwise, rows: NDArray[Any], weight: float, times: NDArray[Any] | None = None
+) -> PseudoRows:
+    """Return the engine of a binary field, with all parameters zero.
+
+    Row t counts ``times[t]``, or once.
+    """
     n_rows, d = rows.shape
-    m = -(-n_rows // SEGMENTS)
+    each = np.ones(n_rows) if times is None else np.asarray(times, dtype=np.float64)
+    values, part = np.unique(each, return_inverse=True)
+    # rows that count the same stand together, in as many places of a segment as they need
+    order = np.argsort(part, kind="stable")
+    lengths = -(-np.bincount(part) // SEGMENTS)
+    bounds = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    m = int(bounds[-1])
+    rank = np.arange(n_rows) - np.searchsorted(part[order], part[order])
+    length, begin = lengths[part[order]], bounds[part[order]]
+    place = np.empty(n_rows, np.int64)
+    place[order] = rank // length * m + begin + rank % length
     x, p, room = np.zeros((d + 1, SEGMENTS * m)), np.zeros((d, SEGMENTS * m)), np.zeros(m)
-    x[:d, :n_rows] = rows.T
+    x[:d, place] = rows.T
+    counted = np.zeros(SEGMENTS * m)
+    counted[place] = each
     first, second = model.ends
     return PseudoRows(
-        float(weight), n_rows, first, second, x, x.reshape(d + 1, SEGMENTS, m), np.zeros_like(p),
-        p, p.reshape(d, SEGMENTS, m), np.zeros((d, 4)), np.zeros(SEGMENTS * m), room,
-        room.view(np.int64),
+        float(weight), float(each.sum()), first, second, x, x.reshape(d + 1, SEGMENTS, m),
+        x if np.all(values == 1.0) else x * counted, counted, bounds, values,
+        np.flatnonzero(counted == 0), np.zeros_like(p), p, p.reshape(d, SEGMENTS, m),
+        np.zeros((d, 4)), np.zeros(SEGMENTS * m), room, room.view(np.int64),
     )  # fmt: skip
 
 
@@ -63,11 +89,11 @@ def advance(engine, state, rng):
         shift_field(field[i], x[j], 0.0, a)
         shift_field(field[j], x[i], 0.0, a)
     for i in range(state.bias.size):
-        refresh(field, engine.p, engine.total, engine.powers, engine.n_rows, i)
+        refresh(field, engine.p, engine.counted, engine.total, engine.powers, engine.empty, i)
 
 
 @inner
-def refresh(field, p, total, powers, n_rows, i):
+def refresh(field, p, counted, total, powers, empty, i):
     """Work out the probabilities of a node, and their sums, from its fields."""
-    fill_probability(field[i], p[i], powers, n_rows)
-    total_powers(p[i], total[i])
+    fill_probability(field[i], p[i], powers, empty)
+    total_powers(p[i], counted, total[i])

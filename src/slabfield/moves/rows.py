@@ -37,44 +37,46 @@ STEP = 1.25
 LEAST = -13.0
 
 # Handed on, as in the updates on tables, are plain arrays and numbers: ``rows`` (p and x, in lines
-# and in segments, and room); of an edge or bias its ``sides`` (the two nodes and their centres) and
-# its ``shape`` (weight, s, q, and the interval in which it may move). A bias is a coupling, with
-# centre -1, to the node after the last, which is 0 in all rows and has no conditional.
+# and in segments, what rows count, and room); of an edge or bias its ``sides`` (the two nodes and
+# their centres) and its ``shape`` (weight, s, q, and the interval in which it may move). A bias is
+# a coupling, with centre -1, to the node after the last, which is 0 in all rows and has no
+# conditional.
 
 
 @inner
 def value_at(a, rows, sides, shape):
     r""":math:`\ell(a)`."""
-    p, _, p_parts, x_parts, room, bits = rows
+    p, _, _, p_parts, x_parts, room, bits, bounds, times = rows
     i, j, u, v = sides
     weight, slope, precision, _, _ = shape
     low = math.exp(-u * a)
     change = math.exp((1.0 - u) * a) - low
-    total = log_sum(p_parts, x_parts, i, j, low - 1.0, change, room, bits)
+    total = log_sum(p_parts, x_parts, i, j, low - 1.0, change, room, bits, bounds, times)
     if j < p.shape[0]:
         low = math.exp(-v * a)
         change = math.exp((1.0 - v) * a) - low
-        total += log_sum(p_parts, x_parts, j, i, low - 1.0, change, room, bits)
+        total += log_sum(p_parts, x_parts, j, i, low - 1.0, change, room, bits, bounds, times)
     return slope * a - 0.5 * precision * a * a - weight * total
 
 
 @inner
-def side_slopes(a, p, x, i, j, u):
+def side_slopes(a, p, x, counted, i, j, u):
     """First and second derivative of what one conditional adds, at a."""
     low = math.exp(-u * a)
-    s, v, sx, vx = tilted_sums(p, x, i, j, low - 1.0, math.exp((1.0 - u) * a) - low)
+    change = math.exp((1.0 - u) * a) - low
+    s, v, sx, vx = tilted_sums(p, x, counted, i, j, low - 1.0, change)
     return sx - u * s, (1.0 - 2.0 * u) * vx + u * u * v
 
 
 @inner
 def slopes_at(a, rows, sides, shape):
     r"""First derivative of :math:`\ell`, and minus the second."""
-    p, x = rows[0], rows[1]
+    p, x, counted = rows[0], rows[1], rows[2]
     i, j, u, v = sides
     weight, slope, precision, _, _ = shape
-    first, second = side_slopes(a, p, x, i, j, u)
+    first, second = side_slopes(a, p, x, counted, i, j, u)
     if j < p.shape[0]:
-        other, other2 = side_slopes(a, p, x, j, i, v)
+        other, other2 = side_slopes(a, p, x, counted, j, i, v)
         first, second = first + other, second + other2
     return slope - precision * a - weight * first, precision + weight * second
 
@@ -190,9 +192,9 @@ def draw_exactly(peak, rows, sides, shape, rng):
 
 
 @inner
-def series_side(p, x, i, j, u, total, n_ones, n_rows):
+def series_side(p, ones, i, j, u, total, n_ones, n_rows):
     """Derivatives 1 to 4 of what one conditional adds, at zero, and the sum of |x - u|^5."""
-    m1, m2, m3, m4 = power_sums(p, x, i, j)
+    m1, m2, m3, m4 = power_sums(p, ones, i, j)
     r1, r2, r3, r4 = total[i, 0] - m1, total[i, 1] - m2, total[i, 2] - m3, total[i, 3] - m4
     z, y = 1.0 - u, -u
     z2, y2 = z * z, y * y
@@ -241,7 +243,7 @@ def edge_shape(weight, facts, data_sum, bias_sum, coupling, bias, scale):
 
 
 @inner
-def give(x, field, p, total, powers, n_rows, facts, bias, change):
+def give(x, field, p, counted, total, powers, empty, facts, bias, change):
     """Take note that an edge's coupling moves: biases of its ends, and fields in all rows."""
     _, _, _, i, j, u, v = facts
     if change == 0.0:
@@ -250,8 +252,8 @@ def give(x, field, p, total, powers, n_rows, facts, bias, change):
     bias[j] -= v * change
     shift_field(field[i], x[j], -u * change, change)
     shift_field(field[j], x[i], -v * change, change)
-    refresh(field, p, total, powers, n_rows, i)
-    refresh(field, p, total, powers, n_rows, j)
+    refresh(field, p, counted, total, powers, empty, i)
+    refresh(field, p, counted, total, powers, empty, j)
 
 
 @inner
@@ -261,8 +263,12 @@ def update_edges(engine, sums, prior, state, block, n_edges, scale, tally, rng):
     With the coupling integrated out, presence has a probability of its own.
     """
     x, field, p, total, powers = engine.x, engine.field, engine.p, engine.total, engine.powers
-    rows = p, x, engine.p_parts, engine.x_parts, engine.room, engine.bits
-    weight, n_rows = engine.weight, engine.n_rows
+    counted, empty, weight = engine.counted, engine.empty, engine.weight
+    rows = (
+        p, x, counted, engine.p_parts, engine.x_parts, engine.room, engine.bits, engine.bounds,
+        engine.times,
+    )  # fmt: skip
+    ones, n_rows = engine.ones, engine.n_rows
     nodes, edges, data_mean, counts = block.nodes, block.edges, block.data_mean, block.counts
     coupling, bias, present, inclusion = state.coupling, state.bias, state.present, prior.inclusion
     data_sum, bias_sum, chances, visits = sums.coupling, sums.bias, tally.chance, tally.visits
@@ -276,8 +282,8 @@ def update_edges(engine, sums, prior, state, block, n_edges, scale, tally, rng):
         sides = i, j, u, v
         forced, before = inclusion[alpha] == 1.0, coupling[alpha]
         evidence, error, start = log_evidence_series(
-            series_side(p, x, i, j, u, total, bias_sum[j], n_rows),
-            series_side(p, x, j, i, v, total, bias_sum[i], n_rows),
+            series_side(p, ones, i, j, u, total, bias_sum[j], n_rows),
+            series_side(p, ones, j, i, v, total, bias_sum[i], n_rows),
             shape,
         )
         stays, clear, peak = forced, True, (0.0, 0.0, 0.0)
@@ -310,7 +316,7 @@ def update_edges(engine, sums, prior, state, block, n_edges, scale, tally, rng):
         if stays != (present[alpha] != 0):
             turn(state, alpha, stays, math.isnan(inclusion[alpha]), counts)
         coupling[alpha] = before + change if stays else 0.0
-        give(x, field, p, total, powers, n_rows, facts, bias, change)
+        give(x, field, p, counted, total, powers, empty, facts, bias, change)
 
 
 @inner
@@ -321,8 +327,11 @@ def swap_edges(engine, sums, prior, state, block, n_open, n_tries, scale, rng):
     and prior odds, each judged with the other out. Edges forced or forbidden stay out of it.
     """
     x, field, p, total, powers = engine.x, engine.field, engine.p, engine.total, engine.powers
-    rows = p, x, engine.p_parts, engine.x_parts, engine.room, engine.bits
-    weight, n_rows = engine.weight, engine.n_rows
+    counted, empty, weight = engine.counted, engine.empty, engine.weight
+    rows = (
+        p, x, counted, engine.p_parts, engine.x_parts, engine.room, engine.bits, engine.bounds,
+        engine.times,
+    )  # fmt: skip
     nodes, edges, data_mean, counts = block.nodes, block.edges, block.data_mean, block.counts
     coupling, bias, present, inclusion = state.coupling, state.bias, state.present, prior.inclusion
     data_sum, bias_sum = sums.coupling, sums.bias
@@ -338,7 +347,7 @@ def swap_edges(engine, sums, prior, state, block, n_open, n_tries, scale, rng):
         if inclusion[old] == 1.0 or inclusion[new] == 0.0:
             continue
         facts = facts_of(edges, nodes, data_mean, leaving)
-        give(x, field, p, total, powers, n_rows, facts, bias, -coupling[old])
+        give(x, field, p, counted, total, powers, empty, facts, bias, -coupling[old])
         coupling[old] = 0.0
         shape = edge_shape(weight, facts, data_sum, bias_sum, coupling, bias, scale)
         sides = facts[3], facts[4], facts[5], facts[6]
@@ -361,15 +370,19 @@ def swap_edges(engine, sums, prior, state, block, n_open, n_tries, scale, rng):
             counts[0] = others + (1 if learnt_new else 0)
         value = draw_exactly(peak, rows, sides, shape, rng)
         coupling[chosen] = value
-        give(x, field, p, total, powers, n_rows, facts, bias, value)
+        give(x, field, p, counted, total, powers, empty, facts, bias, value)
 
 
 @inner
 def update_biases(engine, sums, prior, state, block, first, last, rng):
     """Draw the biases of a block's nodes, first to last, from their conditionals."""
     x, field, p, total, powers = engine.x, engine.field, engine.p, engine.total, engine.powers
-    rows = p, x, engine.p_parts, engine.x_parts, engine.room, engine.bits
-    bias, weight, precision = state.bias, engine.weight, prior.bias_precision
+    counted, empty, weight = engine.counted, engine.empty, engine.weight
+    rows = (
+        p, x, counted, engine.p_parts, engine.x_parts, engine.room, engine.bits, engine.bounds,
+        engine.times,
+    )  # fmt: skip
+    bias, precision = state.bias, prior.bias_precision
     for place in range(first, last):
         i = block.nodes[place]
         reach = 2 * MOST_COUPLING
@@ -379,4 +392,4 @@ def update_biases(engine, sums, prior, state, block, first, last, rng):
         change = draw_exactly(peak, rows, sides, shape, rng)
         bias[i] += change
         shift_field(field[i], x[i], change, 0.0)
-        refresh(field, p, total, powers, engine.n_rows, i)
+        refresh(field, p, counted, total, powers, empty, i)

@@ -127,6 +127,13 @@ class Posterior(Couplings, Structure, Networks):
             found.append(
                 f"The time budget ended the run after {self.draws.n_draws} draws of each chain."
             )
+        warmed = [c["warmed_up_for"] for c in self.info if "warmed_up_for" in c]
+        if warmed:
+            found.append(
+                f"The time budget ended the warm-up of {len(warmed)} of {len(self.info)} chains "
+                f"after {min(warmed)} of {self.settings['n_warmup']} draws; what they had not "
+                "learnt by then makes them slower, or leaves the start in their first draws."
+            )
         if self.settings.get("stopped_by") == "interrupt":
             found.append(
                 f"Ctrl-C ended the run after {self.draws.n_draws} draws of "

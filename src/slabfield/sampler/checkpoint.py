@@ -65,7 +65,7 @@ def pack(value: Any, arrays: Arrays, given: Mapping[str, Any], path: str = "") -
     if isinstance(value, dict):
         return {
             "dict": [
-                [key, pack(part, arrays, given, f"{path}/{key}".lstrip("/"))]
+                [pack(key, arrays, given), pack(part, arrays, given, f"{path}/{key}".lstrip("/"))]
                 for key, part in value.items()
             ]
         }
@@ -95,7 +95,8 @@ def unpack(tree: Any, arrays: Arrays, given: Mapping[str, Any], kinds: tuple[typ
         rng.bit_generator.state = held
         return rng
     if how == "dict":
-        return {key: unpack(part, arrays, given, kinds) for key, part in held}
+        both = ([unpack(half, arrays, given, kinds) for half in pair] for pair in held)
+        return dict(both)
     if how == "tuple":
         parts = [unpack(part, arrays, given, kinds) for part in held]
         plain: dict[str, Any] = {"tuple": tuple, "list": list}

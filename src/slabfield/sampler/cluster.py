@@ -134,6 +134,9 @@ class Link:
         run = self.run
         if run is None:
             return False
+        if time.monotonic() >= deadline and not run.warm:
+            run.end_warm_up()
+            self.changed = True
         if self.file is not None and self.file.stop.asked():
             return True
         late = run.keeper.n_draws > 0 and time.monotonic() >= deadline
@@ -178,8 +181,9 @@ class Cluster:
         seed: int,
         files: Sequence[ChainFile | None],
         reports: Sequence[Report],
+        until: float = inf,
     ) -> list[ChainRun]:
-        """Start chains, or read them from their files, and warm them up."""
+        """Start chains, or read them from their files, and warm them up, or until some time."""
         links = []
         for chain, (file, report) in enumerate(zip(files, reports, strict=True)):
             run = ChainRun.from_file(problem, settings, file) if file is not None else None
@@ -187,7 +191,7 @@ class Cluster:
                 report(run.n_warmed + run.keeper.n_draws)
             task = Task(settings, seed, chain, self.code)
             links.append(Link(problem, task, file, report, run))
-        return self._run(links, 0, inf)
+        return self._run(links, 0, until)
 
     def extend(
         self, runs: list[ChainRun], n_draws: int, reports: Sequence[Report], deadline: float

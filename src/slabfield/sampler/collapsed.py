@@ -124,8 +124,9 @@ def start_pseudo(
     d, n_edges = model.n_nodes, model.n_interactions
     k = min(PARTICLE_BLOCK, d)
     block = new_block(problem.sums.bias / problem.sums.n_rows, k, 1)
+    times = problem.times if problem.times.size else None
     return CollapsedChain(
-        problem, settings, pseudo_rows(model, problem.rows, settings.pseudo_weight),
+        problem, settings, pseudo_rows(model, problem.rows, settings.pseudo_weight, times),
         modest_state(problem, "empty" if kind == "pseudo" else kind, rng), block,
         first_plan(problem, k), new_tally(n_edges), rng,
     )  # fmt: skip

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slabfield import checks
+from slabfield.kernels.rows import SEGMENTS
 from slabfield.models.binary import BinaryPairwise
 from slabfield.models.protocol import Sums
 
@@ -36,13 +37,14 @@ def weighted_rows(table: checks.CodedTable) -> tuple[NDArray[np.uint8], NDArray[
 
 def rows_and_sums(
     model: BinaryPairwise, table: checks.CodedTable, engine: str, restart: bool
-) -> tuple[NDArray[np.uint8], Sums]:
-    """Return the rows that chains of an engine are given, and the sums of all rows.
+) -> tuple[NDArray[np.uint8], NDArray[np.float64], Sums]:
+    """Return the rows that chains of an engine are given, what each counts, and the sums of all.
 
     Equal rows are merged, so that data are the same data whatever the order of their rows is, and
-    whether a row is repeated or has a weight. The pseudo-likelihood, and particles that are
-    restarted from the data, get every row as often as it weighs; others at most ``MOST_ROWS`` of
-    them, evenly spread, since they only start from there.
+    whether a row is repeated or has a weight. The pseudo-likelihood gets them so where that is
+    worth it; else, as particles that are restarted from the data, every row as often as it weighs;
+    others get at most ``MOST_ROWS`` of them, evenly spread, since they only start from there. Where
+    rows are repeated, nothing is said of what each counts.
 
     Parameters
     ----------
@@ -58,23 +60,39 @@ def rows_and_sums(
     >>> from slabfield.models.binary import BinaryPairwise
     >>> from slabfield.sampler.data import rows_and_sums
     >>> table = code_binary([[0, 1], [1, 0]], sample_weight=[2, 0.5])
-    >>> rows_and_sums(BinaryPairwise(2), table, "exact", restart=False)[1].n_rows
+    >>> rows_and_sums(BinaryPairwise(2), table, "exact", restart=False)[2].n_rows
     2.5
     """
+    none = np.zeros(0)
     if table.missing.any():  # these are redrawn row by row
-        return table.rows, model.sums(table.rows)
+        return table.rows, none, model.sums(table.rows)
     rows, weights = weighted_rows(table)
     sums = weighted_sums(model, rows, weights)
     if engine == "pseudo":
-        if not checks.are_whole(weights):
-            raise checks.InputError(
-                "likelihood='pseudo' takes products over rows, so that sample_weight must hold "
-                f"whole numbers; found {_first_broken(table, weights):g}. Use likelihood='exact' "
-                "or 'particles', or multiply the weights so that they are whole."
-            )
-        return checks.spread_rows(rows, weights, int(sums.n_rows)), sums
+        if worth_counting(weights):
+            return rows, weights, sums
+        return checks.spread_rows(rows, weights, int(sums.n_rows)), none, sums
     most = max(MOST_RESTARTS, table.n_rows) if restart else MOST_ROWS
-    return checks.spread_rows(rows, weights, most), sums
+    return checks.spread_rows(rows, weights, most), none, sums
+
+
+def worth_counting(weights: NDArray[np.float64]) -> bool:
+    """Whether to hold rows once, with what they weigh, for sums over rows: where it halves them.
+
+    Rows of every other weight take up to ``SEGMENTS`` places more. Weights that are not whole can
+    be held in no other way.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield.sampler.data import worth_counting
+    >>> worth_counting(np.full(100, 5.0)), worth_counting(np.ones(100))
+    (True, False)
+    """
+    if np.any(weights != np.floor(weights)):
+        return True
+    places = weights.size + SEGMENTS * np.unique(weights).size
+    return bool(weights.sum() > 2 * places)
 
 
 def weighted_sums(
@@ -102,20 +120,6 @@ def weighted_sums(
     return Sums(float(weights.sum()), bias, pairs[model.ends])
 
 
-def are_whole(sums: Sums) -> bool:
-    """Whether sums are those of whole weights, the only ones that the pseudo-likelihood takes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.models.protocol import Sums
-    >>> from slabfield.sampler.data import are_whole
-    >>> are_whole(Sums(2.5, np.ones(2), np.ones(1)))
-    False
-    """
-    return all(checks.are_whole(np.asarray(part)) for part in sums)
-
-
 def fingerprint(table: checks.CodedTable) -> str:
     """Return the SHA-256 of the rows, and of their counts or weights where there are any.
 
@@ -133,9 +137,3 @@ def fingerprint(table: checks.CodedTable) -> str:
         if more is not None:
             found.update(more)
     return found.hexdigest()
-
-
-def _first_broken(table: checks.CodedTable, weights: NDArray[np.float64]) -> float:
-    given = weights if table.weights is None else table.weights
-    broken = given[given != np.floor(given)]
-    return float(broken[0] if broken.size else weights[weights != np.floor(weights)][0])

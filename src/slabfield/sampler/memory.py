@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable
+from math import isqrt
 from typing import NamedTuple
 
 from slabfield.checks import CodedTable, InputError
@@ -83,9 +84,10 @@ def memory_needed(
 
 def _engine(n_rows: int, d: int, settings: Settings) -> int:
     """Bytes of one chain's engine, and of the rough answer before it."""
-    on_rows = 8 * (3 * d + 4)
+    on_rows = 8 * (3 * d + 5)
     if settings.engine == "pseudo":
-        return n_rows * (on_rows + d)
+        # rows are repeated, or counted and filled up, where that takes no more than twice as many
+        return 2 * (n_rows + 8 * isqrt(2 * n_rows)) * (on_rows + 9 * d)
     if settings.engine == "exact":
         return 32 * (1 << d)
     if settings.scheme != "collapsed":
@@ -175,9 +177,8 @@ def state_memory(
     >>> state_memory(code_binary([[0, 1], [1, 0]]), gold_standard(), 4, "2GB", False).data > 0
     True
     """
-    n_rows = int(table.total_weight) if settings.engine == "pseudo" else len(table.rows)
-    limit = check_memory_limit(max_memory)
-    need = check_memory(n_rows, table.rows.shape[1], settings, n_chains, settings.n_draws, limit)
+    limit, (n_rows, n_nodes) = check_memory_limit(max_memory), table.rows.shape
+    need = check_memory(n_rows, n_nodes, settings, n_chains, settings.n_draws, limit)
     text = f"{settings.n_draws} draws of {n_chains} chains take up to {shown_bytes(need.total)}."
     logging.getLogger("slabfield").info(text)
     if aloud:

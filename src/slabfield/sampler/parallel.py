@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import cache
-from math import inf
+from math import ceil, inf
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -19,6 +19,9 @@ from slabfield.sampler.cluster import Cluster
 from slabfield.sampler.run import ChainResult, ChainRun, Report
 from slabfield.sampler.settings import HALVES_LIMIT, NOISE_LIMIT, Settings
 from slabfield.sampler.warmup import Problem
+
+# Of the time there is, warm-up may take this share
+WARMUP_SHARE = 0.5
 
 
 class Reporter(Protocol):
@@ -37,7 +40,7 @@ class Limits(NamedTuple):
     Attributes
     ----------
     most_draws : int
-        With ``enough``, the number of draws is doubled until it says so, up to this many.
+        With ``enough``, there are half as many draws again until it says so, up to this many.
     enough : callable, optional
         Given the results so far, whether they are enough. None: as many draws as the settings say.
     deadline : float
@@ -119,14 +122,23 @@ def run_chains(
     reports = _reports(reporter, n_chains)
     files = [checkpoint.chain(settings.engine, c) if checkpoint else None for c in range(n_chains)]
     if cluster is not None:
-        runs = cluster.start(problem, settings, seed, files, reports)
+        until = time.monotonic() + patience(limits, n_chains, n_chains)
+        runs = cluster.start(problem, settings, seed, files, reports, until)
     else:
-        tasks = [(problem, settings, seed, c, reports[c], files[c]) for c in range(n_chains)]
+        each = patience(limits, n_chains, workers(n_jobs, n_chains))
+        tasks = [(problem, settings, seed, c, reports[c], files[c], each) for c in range(n_chains)]
         runs = _at_once(n_jobs, ChainRun, tasks)
     # chains that have drawn were found fit before
     if examine is not None and all(run.warm and run.keeper.n_draws == 0 for run in runs):
         examine(runs)
     return draw_on(runs, settings.n_draws, n_jobs, reporter, limits, checkpoint, cluster)
+
+
+def patience(limits: Limits | None, n_chains: int, at_a_time: int) -> float:
+    """Return the seconds that the warm-up of a chain may take, so that time is left for draws."""
+    if limits is None or limits.deadline == inf:
+        return inf
+    return WARMUP_SHARE * (limits.deadline - time.monotonic()) / ceil(n_chains / at_a_time)
 
 
 def draw_on(
@@ -144,7 +156,7 @@ def draw_on(
     longest = max(run.keeper.n_draws for run in runs)
     while limits.enough is not None and n_draws < longest:
         # as many were found not to be enough before
-        n_draws = min(2 * n_draws, limits.most_draws)
+        n_draws = min(_more(n_draws), limits.most_draws)
     while True:
         if reporter is not None:
             reporter.watch(runs, n_draws)
@@ -176,7 +188,11 @@ def draw_on(
             return Outcome(results, "converged", runs)
         if n_draws >= limits.most_draws:
             return Outcome(results, "draws", runs)
-        n_draws = min(2 * n_draws, limits.most_draws)
+        n_draws = min(_more(n_draws), limits.most_draws)
+
+
+def _more(n_draws: int) -> int:
+    return n_draws + max(n_draws // 2, 1)
 
 
 def _reports(reporter: Reporter | None, n_chains: int) -> list[Report]:
@@ -201,17 +217,27 @@ def _at_once(
 
     More would change the last bits of draws.
     """
-    from joblib import Parallel, delayed, effective_n_jobs
+    from joblib import Parallel, delayed
     from threadpoolctl import threadpool_limits
 
-    if n_jobs is None:
-        # what joblib was told, or else all cores, of wherever it was told to run them
-        told = effective_n_jobs(None)
-        n_jobs = min(len(tasks), told if told > 1 else effective_n_jobs(-1))
+    n_jobs = workers(n_jobs, len(tasks))
     calls = (delayed(_task)(os.getpid(), function, task) for task in tasks)
     with threadpool_limits(1, user_api="blas"):
         found: list[ChainRun] = Parallel(n_jobs=n_jobs, prefer="threads")(calls)
     return found
+
+
+def workers(n_jobs: int | None, n_tasks: int) -> int:
+    """Return how many tasks run at a time.
+
+    None: as many as joblib was told, or else as there are cores, of wherever it runs them.
+    """
+    from joblib import effective_n_jobs
+
+    told = effective_n_jobs(n_jobs)
+    if n_jobs is None and told == 1:
+        told = effective_n_jobs(-1)
+    return int(min(n_tasks, told))
 
 
 def _task(owner: int, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:

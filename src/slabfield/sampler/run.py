@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from math import inf
 from typing import Any, NamedTuple
 
@@ -11,65 +11,35 @@ import numpy as np
 
 from slabfield.draws import ChainDraws
 from slabfield.likelihood.cubes import ExactCubes, ParticleCubes, ParticleWork
-from slabfield.likelihood.exact import BinaryTable, StateTable, exact_engine
-from slabfield.likelihood.moments import Engine, row_variances
-from slabfield.likelihood.particles import BinaryParticles, CliqueParticles, particle_engine
+from slabfield.likelihood.exact import BinaryTable, StateTable
+from slabfield.likelihood.particles import BinaryParticles, CliqueParticles
 from slabfield.likelihood.pseudo import PseudoRows
 from slabfield.models.loglinear import Cliques
 from slabfield.models.protocol import Sums
 from slabfield.moves.impute import Unknown
-from slabfield.moves.jump import JumpSettings, JumpWork, new_jump_work
-from slabfield.moves.langevin import LangevinSettings, LangevinWork, new_work
+from slabfield.moves.jump import JumpSettings, JumpWork
+from slabfield.moves.langevin import LangevinSettings, LangevinWork
 from slabfield.moves.pair import Block, Tally
 from slabfield.moves.state import ChainState, Info
 from slabfield.moves.sweep import Plan
 from slabfield.sampler.checkpoint import BEGIN_ANEW, Arrays, ChainFile, pack, plain_failures, unpack
 from slabfield.sampler.collapsed import (
     CollapsedChain,
+    revise,
     sizes_of,
     start_collapsed,
     warming_collapsed,
     what_was_settled,
 )
-from slabfield.sampler.iteration import Record, adjusted, approximate, new_record
 from slabfield.sampler.keep import Keeper
+from slabfield.sampler.paper import Chain, first_averages, start_chain, warming
 from slabfield.sampler.settings import Settings
 from slabfield.sampler.sound import check_sound, collapsed_like
 from slabfield.sampler.starts import kind_of
-from slabfield.sampler.warmup import Averages, Problem, chunks, complete, random_state
-
-SCHEMES: dict[str, Callable[..., Any]] = {
-    "approximate": approximate,
-    "adjusted": adjusted,
-}
-WARMUP_SEGMENTS = 120
+from slabfield.sampler.warmup import Averages, Problem, chunks, complete
 
 Report = Callable[[int], None]
 Packed = tuple[Any, Arrays]
-
-
-class Chain(NamedTuple):
-    """Everything that a chain's next iteration needs."""
-
-    problem: Problem
-    settings: Settings
-    engine: Engine
-    state: ChainState
-    langevin: LangevinSettings
-    jumps: JumpSettings
-    work: LangevinWork
-    jump_work: JumpWork
-    rng: np.random.Generator
-
-    def iterate(self, record: Record, first: int, n_draws: int, thin: int) -> Info:
-        """Run compiled iterations; keep ``n_draws`` states, ``thin`` iterations apart."""
-        problem = self.problem
-        info: Info = SCHEMES[self.settings.scheme](
-            self.engine, problem.sums, problem.prior, problem.model.group_start, self.langevin,
-            self.jumps, self.state, self.work, self.jump_work, problem.unknown, record, first,
-            n_draws, thin, self.rng,
-        )  # fmt: skip
-        return info
 
 
 class ChainResult(NamedTuple):
@@ -101,91 +71,19 @@ def chain_rng(seed: int, chain: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(chain,)))
 
 
-def start_chain(problem: Problem, settings: Settings, rng: np.random.Generator) -> Chain:
-    """Return a chain at a random start, with variances taken from the data."""
-    model = problem.model
-    starts = model.group_start
-    n_biases, n_couplings, n_interactions = model.n_biases, int(starts[-1]), starts.size - 1
-    full = settings.preconditioner == "full"
-    state = random_state(problem, rng)
-    engine: Engine
-    if settings.engine == "exact":
-        engine = exact_engine(model, problem.sums.bias / problem.sums.n_rows)
-    else:
-        restart = problem.rows if settings.restart else None
-        engine = particle_engine(model, settings.n_particles, settings.n_sweeps, restart, rng)
-    averages = Averages(row_variances(model, problem.rows), float(state.hyper[1]) ** -2, full)
-    largest = int(np.diff(starts).max(initial=1))
-    return Chain(
-        problem,
-        settings,
-        engine,
-        state,
-        averages.langevin(settings, problem),
-        averages.jumps(settings, problem),
-        new_work(n_biases, n_couplings, n_interactions, full),
-        new_jump_work(largest, n_interactions),
-        rng,
-    )
-
-
-def first_averages(chain: Chain) -> Averages:
-    """Return what warm-up averages, as the data have it."""
-    problem = chain.problem
-    return Averages(
-        row_variances(problem.model, problem.rows),
-        float(chain.state.hyper[1]) ** -2,
-        chain.langevin.full,
-    )
-
-
-def warm_up(chain: Chain, report: Report) -> Chain:
-    """Run the warm-up from its beginning to its end; return the frozen chain."""
-    for warmer, _ in warming(chain, first_averages(chain), 0, report):
-        chain = warmer
-    return chain
-
-
-def warming(
-    chain: Chain, averages: Averages, done: int, report: Report
-) -> Iterator[tuple[Chain, int]]:
-    """Run the warm-up from where it is; yields the chain and how much was done, again and again.
-
-    Variances are averaged over the last two thirds.
-    """
-    problem, settings = chain.problem, chain.settings
-    empty = new_record(0, *sizes_of(problem))
-    n_segments = min(settings.n_warmup, WARMUP_SEGMENTS)
-    bounds = np.linspace(0, settings.n_warmup, n_segments + 1).astype(int).tolist()
-    for segment in range(n_segments):
-        for n in chunks(bounds[segment + 1] - done):
-            chain.iterate(empty, 0, 0, n * settings.thin)
-            report(n)
-            done += n
-            if done == bounds[segment + 1]:
-                if segment == n_segments // 3:
-                    averages.restart()
-                averages.add(chain.engine, problem.model, chain.state)
-                chain = chain._replace(
-                    langevin=averages.langevin(settings, problem),
-                    jumps=averages.jumps(settings, problem),
-                )
-                # a root made from older averages must not be used again
-                chain.work.root_present[:] = 2
-            yield chain, done
-
-
 class ChainRun:
     """One chain that can be run on: warmed up when it is made, then extended by draws.
 
     With a file it goes on from the state in it, writes its state there now and then, and stops
-    between two chunks when asked to.
+    between two chunks when asked to. Warm-up ends early where it takes longer than ``patience``,
+    in seconds.
     """
 
     problem: Problem
     settings: Settings
     file: ChainFile | None
     n_warmed: int
+    n_warmup: int
     cpu_seconds: float
     keeper: Keeper
 
@@ -197,15 +95,16 @@ class ChainRun:
         chain_index: int,
         report: Report,
         file: ChainFile | None = None,
+        patience: float = inf,
     ) -> None:
-        begin = time.thread_time()
+        begin, until = time.thread_time(), time.monotonic() + patience
         found = ChainRun.from_file(problem, settings, file) if file is not None else None
         if found is not None:
             vars(self).update(vars(found))
             report(self.n_warmed + self.keeper.n_draws)
         else:
             self.problem, self.settings, self.file = problem, settings, file
-            self.n_warmed, self.cpu_seconds = 0, 0.0
+            self.n_warmed, self.n_warmup, self.cpu_seconds = 0, settings.n_warmup, 0.0
             self.totals = np.zeros(len(Info._fields), dtype=np.int64)
             self.keeper = Keeper(sizes_of(problem))
             rng = chain_rng(seed, chain_index)
@@ -216,7 +115,7 @@ class ChainRun:
                 else start_chain(own, settings, rng)
             )
             self.averages = first_averages(self.chain) if isinstance(self.chain, Chain) else None
-        self.warm_up(report, begin)
+        self.warm_up(report, begin, until)
 
     @classmethod
     def from_file(cls, problem: Problem, settings: Settings, file: ChainFile) -> ChainRun | None:
@@ -242,10 +141,20 @@ class ChainRun:
     @property
     def warm(self) -> bool:
         """Whether warm-up is over."""
-        return self.n_warmed >= self.settings.n_warmup
+        return self.n_warmed >= self.n_warmup
 
-    def warm_up(self, report: Report, begin: float) -> None:
-        """Go on with the warm-up; ``begin`` is when that began, on the clock of the thread."""
+    def end_warm_up(self) -> None:
+        """Have warm-up end here, if it has begun and is not over: what it learnt is frozen."""
+        if 0 < self.n_warmed < self.n_warmup:
+            self.n_warmup = self.n_warmed
+            if isinstance(self.chain, CollapsedChain) and self.chain.tally.visits.any():
+                self.chain = revise(self.chain)
+
+    def warm_up(self, report: Report, begin: float, until: float = inf) -> None:
+        """Go on with the warm-up; ``begin`` is when that began, on the clock of the thread.
+
+        It ends early when the clock is past ``until``.
+        """
         if self.warm:
             return
         steps: Any
@@ -257,6 +166,8 @@ class ChainRun:
         before = self.cpu_seconds
         while not self.warm and not self._asked_to_stop():
             self.chain, self.n_warmed = next(steps)
+            if time.monotonic() >= until:
+                self.end_warm_up()
             self.cpu_seconds = before + time.thread_time() - begin
             self.save_if_due()
         self.save()
@@ -301,6 +212,7 @@ class ChainRun:
             "chain": self.chain,
             "averages": None if self.averages is None else vars(self.averages),
             "n_warmed": self.n_warmed,
+            "n_warmup": self.n_warmup,
             "totals": self.totals,
             "cpu_seconds": self.cpu_seconds,
             "draws": self.keeper.arrays() if with_draws else {},
@@ -322,7 +234,8 @@ class ChainRun:
         if held["averages"] is not None:
             self.averages = Averages(np.zeros(0), 1.0, False)
             vars(self.averages).update(held["averages"])
-        self.n_warmed, self.totals = held["n_warmed"], held["totals"]
+        self.n_warmed, self.n_warmup = held["n_warmed"], held["n_warmup"]
+        self.totals = held["totals"]
         self.cpu_seconds = held["cpu_seconds"]
         self.keeper.restore(held["draws"])
 
@@ -334,7 +247,10 @@ class ChainRun:
         else:
             like = start_chain(self.problem, self.settings, np.random.default_rng(0))
         check_sound(self.chain, like)
-        if type(self.n_warmed) is not int or self.totals.shape != (len(Info._fields),):
+        counts = (self.n_warmed, self.n_warmup)
+        if any(type(count) is not int for count in counts) or self.totals.shape != (
+            len(Info._fields),
+        ):
             raise ValueError("no counts")
 
     # On the way to another process, arrays that are the same memory have to stay so.
@@ -372,7 +288,10 @@ class ChainRun:
     def settled(self) -> dict[str, Any]:
         """Return what warm-up settled, the noise met since, and the health of the particles."""
         chain = self.chain
-        return what_was_settled(chain) if isinstance(chain, CollapsedChain) else {}
+        found = what_was_settled(chain) if isinstance(chain, CollapsedChain) else {}
+        if self.n_warmup < self.settings.n_warmup:
+            found["warmed_up_for"] = self.n_warmup
+        return found
 
 
 def run_chain(

@@ -39,7 +39,8 @@ class Problem(NamedTuple):
     """What is to be learnt: a model, the data's rows and sums, the prior, and missing entries.
 
     All but the pseudo-likelihood know the data by the sums; rows are where particles, and the
-    pseudo-likelihood's rough answer, start from. They may be a sample where there are many.
+    pseudo-likelihood's rough answer, start from. They may be a sample where there are many. Row t
+    counts ``times[t]``, or once where that is empty.
     """
 
     model: Any
@@ -47,6 +48,7 @@ class Problem(NamedTuple):
     sums: Sums
     prior: Prior
     unknown: Unknown = new_unknown(None, np.zeros((0, 0)), np.zeros((0, 0), np.bool_))
+    times: NDArray[np.float64] = np.zeros(0)
 
 
 def complete(problem: Problem, rng: np.random.Generator) -> Problem:

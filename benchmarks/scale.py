@@ -1,0 +1,164 @@
+"""The default sampler on larger and larger fields: writes docs/scale.md. ``make scale``.
+
+Random graphs of mean degree 4, 1,000 rows. Every field is fitted in a process of its own, whose
+peak memory is what the kernel says; results are kept on disk when they are done.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from sklearn.metrics import roc_auc_score
+
+from slabfield._jit import COMPILED, source_fingerprint
+from timing import setting, table, verdict
+
+DOCS = Path(__file__).parents[1] / "docs"
+NODES = [50, 100, 200, 500, 1_000]
+N_ROWS, DEGREE, N_SWEEPS = 1_000, 4.0, 2_000
+# What must hold at this size: how far calibration may be off, and CPU seconds
+AT, MOST_GAP, MOST_SECONDS = 500, 0.05, 600.0
+
+
+def fit(n_nodes: int, seed: int, most_draws: int, budget: float) -> dict:
+    """Fit one field and compare what was found with the truth."""
+    from slabfield import SpikeSlabMRF, datasets
+
+    data = datasets.make_random(N_ROWS, n_nodes, DEGREE, seed, method="gibbs", n_sweeps=N_SWEEPS)
+    warm = datasets.make_random(100, n_nodes=30, mean_degree=2, random_state=0).rows
+    small = {"n_draws": 2, "n_warmup": 2, "n_chains": 1, "random_state": 0}
+    SpikeSlabMRF(likelihood="particles", **small).fit(warm)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    clock, wall = time.process_time(), time.monotonic()
+    model = SpikeSlabMRF(
+        n_draws="auto", max_draws=most_draws, time_budget=budget or None, random_state=1
+    ).fit(data.rows)
+    posterior = model.posterior_
+    good = posterior.converged
+    cpu, wall = time.process_time() - clock, time.monotonic() - wall
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    upper = np.triu_indices(n_nodes, 1)
+    found, truth = model.inclusion_probability_[upper], data.field.coupling[upper] != 0
+    sure = found > 0.5
+    return {
+        "nodes": n_nodes, "seed": seed, "cpu": cpu, "wall": wall, "converged": bool(good),
+        "draws": posterior.draws.n_draws, "engine": posterior.settings["engine"],
+        "particles": posterior.info[0].get("n_particles"),
+        "sweeps": posterior.info[0].get("n_sweeps"),
+        "chains": sum(chain["cpu_seconds"] for chain in posterior.info),
+        "edges": int(truth.sum()), "auc": roc_auc_score(truth, found), "chosen": int(sure.sum()),
+        "true_share": float(truth[sure].mean()), "mean_probability": float(found[sure].mean()),
+        "expected_edges": float(found.sum()), "peak": (peak - before) * 1024,
+        "restarts": sum(chain.get("restarts", 0) for chain in posterior.info),
+        "warnings": posterior.warnings,
+    }  # fmt: skip
+
+
+def kept(n_nodes: int, asked: argparse.Namespace) -> dict:
+    """Run one field in a process of its own, unless its result is kept."""
+    code = source_fingerprint((*COMPILED, "sampler/*.py"))
+    file = asked.cache / f"{n_nodes}-{asked.seed}-{code}.json"
+    if not file.exists():
+        asked.cache.mkdir(parents=True, exist_ok=True)
+        budget = asked.budget if n_nodes > max(NODES) else 0.0
+        told = [str(n_nodes), str(asked.seed), str(asked.most_draws), str(budget), str(file)]
+        subprocess.run([sys.executable, __file__, "--one", *told], check=True)
+    found = json.loads(file.read_text())
+    print(json.dumps(found), flush=True)
+    return found
+
+
+def draw(frame: pd.DataFrame, exponent: float, factor: float) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5, 4), layout="constrained")
+    axes = figure.subplots()
+    fitted = frame[frame["converged"]]
+    axes.loglog(fitted["nodes"], factor * fitted["nodes"] ** exponent, color="0.6", linewidth=1)
+    for good, marker in ((True, "o"), (False, "x")):
+        part = frame[frame["converged"] == good]
+        label = "converged" if good else "stopped before"
+        axes.loglog(part["nodes"], part["cpu"], marker, color="black", label=label)
+    axes.set(xlabel="nodes", ylabel="CPU seconds, all four chains")
+    axes.legend(frameon=False)
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(DOCS / "images" / "scale.png", dpi=120)
+
+
+def write(frame: pd.DataFrame) -> str:
+    fitted = frame[frame["converged"] & (frame["nodes"] <= max(NODES))]
+    exponent, intercept = np.polyfit(np.log(fitted["nodes"]), np.log(fitted["cpu"]), 1)
+    draw(frame, exponent, np.exp(intercept))
+    rows = [
+        (f"{r['nodes']:,}", r["engine"], "yes" if r["converged"] else "no", f"{r['draws']:,}",
+         f"{r['cpu']:.0f}", f"{r['wall']:.0f}", f"{r['peak'] / 1e6:.0f} MB", f"{r['auc']:.3f}",
+         f"{r['chosen']:,} of {r['edges']:,}", f"{r['true_share']:.3f}",
+         f"{r['mean_probability']:.3f}")
+        for r in frame.to_dict("records")
+    ]  # fmt: skip
+    head = ("nodes", "engine", "converged", "draws a chain", "CPU s", "wall s", "peak memory",
+            "AUC", "edges found", "share true", "mean probability")  # fmt: skip
+    at = frame[frame["nodes"] == AT].iloc[0]
+    gap = abs(at["true_share"] - at["mean_probability"])
+    shares = f"share true {at['true_share']:.3f}, mean probability {at['mean_probability']:.3f}"
+    fast = bool(at["converged"]) and at["cpu"] <= MOST_SECONDS
+    each = at["peak"] / 4 / (AT * (AT - 1) // 2)
+    text = f"""# Larger fields
+
+Made by `make scale` (`benchmarks/scale.py`). `datasets.make_random`, mean degree {DEGREE:g},
+{N_ROWS:,} rows (each drawn by {N_SWEEPS:,} Gibbs sweeps), `SpikeSlabMRF` with
+`n_draws="auto"`, four chains, two at a time, nothing tuned. CPU seconds are of all of it, from the
+table to the verdict on convergence. Peak memory is what the process took beyond what it had before
+the fit. Edges found have probability above 1/2; the last two columns say how many of these are
+true, and how many should be.
+
+{table(head, rows)}
+
+CPU seconds to convergence grow as the number of nodes to the power {exponent:.2f} (least squares on
+logarithms, converged fields only).
+
+![CPU seconds against the number of nodes](images/scale.png)
+
+- {AT} nodes: {shares}, apart by {gap:.3f} (at most {MOST_GAP:g}: {verdict(gap <= MOST_GAP)});
+  {at["cpu"]:.0f} CPU seconds (at most {MOST_SECONDS:.0f}: {verdict(fast)});
+  peak memory {at["peak"] / 1e6:.0f} MB, {each:.0f} bytes for each pair and chain, with particles
+  and draws.
+
+{setting()}
+"""
+    (DOCS / "scale.md").write_text(text, encoding="utf-8")
+    return text
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--nodes", type=int, nargs="+", default=[*NODES, 2_000])
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--most-draws", type=int, default=16_000)
+    parser.add_argument("--budget", type=float, default=1_800.0, help="seconds above 1,000 nodes")
+    parser.add_argument("--cache", type=Path, default=Path(".cache/scale"))
+    parser.add_argument("--one", nargs=5, help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.one:
+        *told, file = asked.one
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = fit(int(told[0]), int(told[1]), int(told[2]), float(told[3]))
+        Path(file).write_text(json.dumps(found))
+        return
+    frame = pd.DataFrame([kept(n_nodes, asked) for n_nodes in asked.nodes])
+    frame.drop(columns="warnings").to_csv(DOCS / "scale.csv", index=False)
+    print(write(frame))
+
+
+if __name__ == "__main__":
+    main()
