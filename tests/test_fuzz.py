@@ -25,6 +25,7 @@ from slabfield.checks.reading import read_table
 from slabfield.cli.app import app
 from slabfield.posterior.seal import FORMAT, SEAL_LENGTH, append_seal
 from slabfield.posterior.storage import save_posterior
+from slabfield.sampler.checkpoint import Checkpoint, read_sealed, write_sealed
 from test_storage import make_up
 
 N_EXAMPLES = int(os.environ.get("SLABFIELD_FUZZ", "40"))
@@ -108,20 +109,6 @@ def code_quietly(path: Path) -> None:
         code_binary(read_table(path))
 
 
-# --- posteriors -------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def wholes(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
-    """Good files: small, dense and sparse, and one that is compressed; without their seals."""
-    path = tmp_path_factory.mktemp("good") / "posterior.nc"
-    found = []
-    for size, dense in (((2, 5), True), ((2, 5), False), ((2, 300), True)):
-        save_posterior(make_up(*size), path, dense)
-        found.append(path.read_bytes()[:-SEAL_LENGTH])
-    return found
-
-
 @st.composite
 def damage(draw: Callable[..., object]) -> Callable[[bytes], bytes]:
     """What to do to a file: flip bits, write over numbers, cut, add, copy parts elsewhere."""
@@ -149,6 +136,144 @@ def damage(draw: Callable[..., object]) -> Callable[[bytes], bytes]:
         return bytes(content)
 
     return apply
+
+
+# --- checkpoints ------------------------------------------------------------------------------
+
+KINDS_OF_RUN: dict[str, dict[str, object]] = {
+    "exact": {},
+    "pseudo": {"likelihood": "pseudo"},
+    "particles": {"likelihood": "particles"},
+}
+STRANGE = (None, -1, 10**18, 0.5, "x", [], {}, {"array": "nothing"}, {"plain": -7}, {"given": "x"})
+
+
+class Runs(dict[str, dict[str, bytes]]):
+    """Files of runs, by kind; too large to be shown."""
+
+    def __repr__(self) -> str:
+        return "runs"
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
+    """The files of runs that stopped on their way."""
+    found = Runs()
+    rows = np.array([[0, 1, 1], [1, 0, 1], [1, 1, 0], [0, 0, 1], [1, 1, 1]])
+    for kind, told in KINDS_OF_RUN.items():
+        folder = tmp_path_factory.mktemp(kind)
+        model = slabfield.SpikeSlabMRF(n_draws=4, n_warmup=4, n_chains=1, random_state=0, **told)
+        model.fit(rows, checkpoint=folder)
+        found[kind] = {path.name: path.read_bytes() for path in folder.glob("*.npz")}
+        Checkpoint(folder).tell({"goal": 6, "finished": False})
+        found[kind]["run.npz"] = (folder / "run.npz").read_bytes()
+    return found
+
+
+def put_back(folder: Path, files: dict[str, bytes]) -> None:
+    for old in folder.iterdir():
+        old.unlink()
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+
+
+def is_run_or_message(folder: Path) -> bool:
+    """Go on with a run; whether it came to an end, and not to a message."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = slabfield.SpikeSlabMRF.resume(folder, time_budget=5.0)
+    except InputError:
+        return False
+    assert model.inclusion_probability_.shape == (3, 3)
+    return True
+
+
+@fuzz
+@given(change=damage(), kind=st.sampled_from(list(KINDS_OF_RUN)), chain=st.booleans())
+def test_a_damaged_checkpoint_is_told_by_its_seal(
+    tmp_path: Path,
+    runs: Runs,
+    change: Callable[[bytes], bytes],
+    kind: str,
+    chain: bool,
+) -> None:
+    put_back(tmp_path, runs[kind])
+    path = tmp_path / (f"{kind}-0.npz" if chain else "run.npz")
+    whole = path.read_bytes()
+    damaged = change(whole)
+    path.write_bytes(damaged)
+    same = damaged == whole
+    assert is_run_or_message(tmp_path) == same
+
+
+@st.composite
+def tamper(draw: Callable[..., object]) -> Callable[[object, dict[str, np.ndarray]], None]:
+    """What to do to what a checkpoint holds: to its tree, or to one of its arrays."""
+    place, strange = draw(st.integers(0, 10**6)), draw(st.sampled_from(STRANGE))
+    how = draw(st.sampled_from(["tree", "short", "type", "flat", "large", "nan", "gone"]))
+
+    def apply(told: object, arrays: dict[str, np.ndarray]) -> None:
+        name = sorted(arrays)[place % len(arrays)]
+        array = arrays[name]
+        if how == "tree":
+            holders = [node for node in nodes_of(told) if node]
+            holder = holders[place % len(holders)]
+            keys = list(holder) if isinstance(holder, dict) else range(len(holder))
+            holder[list(keys)[place % len(holder)]] = strange
+        elif how == "short":
+            arrays[name] = array[:-1] if array.ndim else array
+        elif how == "type":
+            arrays[name] = array.astype(np.float32 if array.dtype.kind == "i" else np.int64)
+        elif how == "flat":
+            arrays[name] = array.reshape(-1, 1)
+        elif how == "large":
+            arrays[name] = np.full_like(array, np.iinfo(np.int8).max)
+        elif how == "nan" and array.dtype.kind == "f":
+            arrays[name] = np.full_like(array, np.nan)
+        else:
+            del arrays[name]
+
+    return apply
+
+
+def nodes_of(tree: object) -> list:
+    """All lists and dicts of a tree."""
+    if not isinstance(tree, dict | list):
+        return []
+    parts = tree.values() if isinstance(tree, dict) else tree
+    return [tree, *(node for part in parts for node in nodes_of(part))]
+
+
+@fuzz
+@given(change=tamper(), kind=st.sampled_from(list(KINDS_OF_RUN)))
+def test_a_checkpoint_that_was_sealed_again(
+    tmp_path: Path,
+    runs: Runs,
+    change: Callable[[object, dict[str, np.ndarray]], None],
+    kind: str,
+) -> None:
+    """Somebody meant it: the run goes on from what is there, or there is a message."""
+    put_back(tmp_path, runs[kind])
+    path = tmp_path / f"{kind}-0.npz"
+    told, arrays = read_sealed(path, "")
+    change(told, arrays)
+    write_sealed(path, told, arrays)
+    is_run_or_message(tmp_path)
+
+
+# --- posteriors -------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def wholes(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
+    """Good files: small, dense and sparse, and one that is compressed; without their seals."""
+    path = tmp_path_factory.mktemp("good") / "posterior.nc"
+    found = []
+    for size, dense in (((2, 5), True), ((2, 5), False), ((2, 300), True)):
+        save_posterior(make_up(*size), path, dense)
+        found.append(path.read_bytes()[:-SEAL_LENGTH])
+    return found
 
 
 @fuzz

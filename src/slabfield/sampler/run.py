@@ -247,11 +247,14 @@ class ChainRun:
         else:
             like = start_chain(self.problem, self.settings, np.random.default_rng(0))
         check_sound(self.chain, like)
-        counts = (self.n_warmed, self.n_warmup)
-        if any(type(count) is not int for count in counts) or self.totals.shape != (
-            len(Info._fields),
-        ):
+        counts = (self.n_warmed, self.n_warmup, self.settings.n_warmup)
+        if any(type(count) is not int for count in counts) or not 0 <= counts[0] <= counts[1]:
             raise ValueError("no counts")
+        shape = getattr(self.totals, "shape", None)
+        if counts[1] > counts[2] or shape != (len(Info._fields),):
+            raise ValueError("wrong counts")
+        if type(self.cpu_seconds) is not float:
+            raise ValueError("no time")
 
     # On the way to another process, arrays that are the same memory have to stay so.
 

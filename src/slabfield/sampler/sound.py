@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from slabfield.likelihood.cubes import ParticleCubes, particle_cubes
+from slabfield.likelihood.pseudo import PseudoRows
 from slabfield.moves.pair import new_block
 from slabfield.moves.state import ChainState, new_state
 from slabfield.sampler.collapsed import (
@@ -52,6 +53,10 @@ def check_sound(chain: Any, like: Any) -> None:
     for name, bound in (("first", n_nodes), ("second", n_nodes), ("neighbours", n_nodes),
                         ("degree", n_nodes)):  # fmt: skip
         _expect(_within(getattr(chain.engine, name, np.zeros(0)), 0, bound), f"a wrong {name}")
+    if isinstance(chain.engine, PseudoRows):
+        for name in ("bounds", "times", "empty", "counted"):
+            same = np.array_equal(getattr(chain.engine, name), getattr(like.engine, name))
+            _expect(same, f"a wrong {name}")
 
 
 def collapsed_like(problem: Problem, settings: Settings) -> CollapsedChain:
