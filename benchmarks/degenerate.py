@@ -45,10 +45,6 @@ that "edges" counts on which side of 1/2 they happen to fall. Looked at with the
 zeros .498 to .504, all ones .509 to .513, two rows .502 to .527, two equal rows .496 to .500, 12
 columns and 3 rows .516 to .563, 0.01% ones .517 to .666.
 
-**What does not hold:** a time budget does not end warm-up, and a sweep of the pseudo-likelihood
-takes time in proportion to rows. On 20,000 rows it overruns its budget; on a million it was stopped
-in warm-up after {HUNG_AFTER:g} s.
-
 """
 
 

@@ -75,7 +75,7 @@ def found_in(folder: Path, begun: float, killed: float) -> tuple[str, float, int
     where, last = Counter[str](), begun
     for path in Checkpoint(folder).chain_files():
         told, _ = read_sealed(path, "")
-        parts = dict(told["state"]["dict"])
+        parts = {key["plain"]: part for key, part in told["state"]["dict"]}
         where["draws" if parts["draws"]["dict"] else "warm-up"] += 1
         last = max(last, path.stat().st_mtime)
     moment = " and ".join(sorted(where)) or "start"
