@@ -13,10 +13,12 @@ from slabfield.sampler.plan import (
     MOST_FLIPS,
     RANDOM_SHARE,
     RAREST,
+    RIVAL_LEAST,
     cover,
     flips_worth,
     make_plan,
     no_plan,
+    rivalry,
     screen,
     star_blocks,
 )
@@ -88,6 +90,32 @@ def test_make_plan_covers_the_worthy_and_the_likely():
     assert plan.blocks.dtype == np.int64
     assert plan.n_random == int(RANDOM_SHARE * len(plan.blocks))
     assert np.array_equal(np.flatnonzero(plan.open), np.sort(likely))
+
+
+def test_edges_that_may_stand_for_one_another_share_a_block():
+    """0 - 1 is there; 0 - 2, with 2 close to 1, is correlated almost as much; 0 - 3 is not."""
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 2, (1_000, 40))
+    rows[:, 1] = np.where(rng.random(1_000) < 0.75, rows[:, 0], rows[:, 1])
+    rows[:, 2] = np.where(rng.random(1_000) < 0.97, rows[:, 1], rows[:, 2])
+    rows[:, 3] = np.where(rng.random(1_000) < 0.2, rows[:, 1], rows[:, 3])
+    model = BinaryPairwise(40)
+    first, second = model.ends
+    score = screen(model.sums(rows), model.ends)
+    edge = {(i, j): m for m, (i, j) in enumerate(zip(first, second, strict=True))}
+    present = np.array([edge[0, 1], edge[1, 2]])
+    rivals = rivalry(score, present, model.ends, 40)
+    assert rivals[edge[0, 1]] == rivals[edge[0, 2]] > RIVAL_LEAST
+    assert rivals[edge[0, 3]] < RIVAL_LEAST
+    assert rivalry(score, present[:0], model.ends, 40).max() == 0
+    # each alone looks decided
+    chance = np.zeros(score.size)
+    chance[present] = 1.0
+    plan = make_plan(np.maximum(1e-3 * chance, rivals), chance, model.ends, 40, 6, rivals)
+    assert any({0, 1, 2} <= set(block) for block in plan.blocks.tolist())
+    assert plan.open[edge[0, 1]]
+    assert plan.open[edge[0, 2]]
+    assert not plan.open[edge[0, 3]]
 
 
 def test_every_pair_is_met_often_enough_where_likely_edges_are_few():

@@ -27,6 +27,7 @@ from slabfield.sampler.plan import (
     flips_worth,
     make_plan,
     no_plan,
+    rivalry,
     screen,
 )
 from slabfield.sampler.settings import Settings
@@ -147,7 +148,7 @@ def start_particles(
     state = modest_state(problem, kind, rng)
     if d > FULL_NODES:
         guess = rough_answer(problem, rng)
-        rough, plan = guess.state, planned(problem, guess.tally, k)
+        rough, plan = guess.state, planned(problem, guess.tally, guess.state, k)
         if kind in ("pseudo", "half"):
             state = copy_of(rough)
             remove_free(state, problem, 0.5 if kind == "half" else 0.0, rng)
@@ -302,7 +303,8 @@ def revise(chain: CollapsedChain) -> CollapsedChain:
     if isinstance(chain.engine, ParticleCubes):
         fresh = fresh._replace(engine=revised_particles(chain, chain.engine, noise))
     if chain.plan.blocks.shape[0] > 0:
-        return fresh._replace(plan=planned(problem, tally, chain.plan.blocks.shape[1]))
+        k = chain.plan.blocks.shape[1]
+        return fresh._replace(plan=planned(problem, tally, chain.state, k))
     return fresh._replace(plan=chain.plan._replace(n_flips=flips_worth(tally.mean_chance)))
 
 
@@ -315,14 +317,19 @@ def first_plan(problem: Problem, k: int) -> Plan:
     return make_plan(score, np.zeros(score.size), model.ends, model.n_nodes, k)
 
 
-def planned(problem: Problem, tally: Tally, k: int) -> Plan:
-    """Return a plan by what was seen of every edge, or else by its correlation in the data."""
+def planned(problem: Problem, tally: Tally, state: ChainState, k: int) -> Plan:
+    """Return a plan by what was seen of every edge, or else by its correlation in the data.
+
+    Edges that may stand for one that is there count too, and that one.
+    """
     model = problem.model
     chance = tally.mean_chance
     score = screen(problem.sums, model.ends)
     worth = np.where(tally.visits > 0, chance * (1 - chance), score / (1e3 + score))
-    worth = np.maximum(worth, 1e-3 * chance)
-    return make_plan(worth, chance, model.ends, model.n_nodes, k)
+    present = state.members[: state.n_members[0]]
+    rivals = rivalry(score, present, model.ends, model.n_nodes)
+    worth = np.maximum(worth, np.maximum(1e-3 * chance, rivals))
+    return make_plan(worth, chance, model.ends, model.n_nodes, k, rivals)
 
 
 def revised_particles(chain: CollapsedChain, engine: ParticleCubes, noise: float) -> ParticleCubes:

@@ -20,10 +20,13 @@ LIKELY = 0.02
 # Random blocks, as a share of the others; every pair is met once in RAREST sweeps, or more often
 RANDOM_SHARE = 0.6
 RAREST = 40
-# Edges closer than this to certain are not flipped together with others
+# Edges closer than this to certain are not flipped together with others, unless they are rivals
 DECIDED = 0.003
-# Flips tried in a block, and where edges are few at most
-N_FLIPS, MOST_FLIPS = 8, 30
+# Worth of edges that are correlated just as much as one that is there, and how it falls off
+RIVAL_WORTH, RIVAL_POWER = 0.05, 4
+RIVAL_LEAST = 0.005
+# Flips tried in a block where a sweep goes over all pairs, there at most, and in planned blocks
+N_FLIPS, MOST_FLIPS, PLANNED_FLIPS = 8, 30, 24
 
 
 def no_plan(k: int, n_edges: int) -> Plan:
@@ -48,12 +51,53 @@ def screen(sums: Sums, ends: tuple[NDArray[np.int64], NDArray[np.int64]]) -> NDA
     return score
 
 
+def rivalry(
+    score: NDArray[np.float64],
+    present: NDArray[np.int64],
+    ends: tuple[NDArray[np.int64], NDArray[np.int64]],
+    n_nodes: int,
+) -> NDArray[np.float64]:
+    """How likely every edge is one of two that stand for each other, roughly; zero for most.
+
+    Two edges that share a node explain the same data where their other ends go together. While one
+    is there the other has hardly a chance, and looks decided. What gives such a pair away is that
+    they are correlated almost alike in the data.
+
+    Parameters
+    ----------
+    score : array (n_edges,)
+        Squared correlations, as :func:`screen` has them.
+    present : array of int
+        Edges that are present now.
+    """
+    first, second = ends
+    square = np.zeros((n_nodes, n_nodes))
+    square[first, second] = square[second, first] = score
+    there = np.zeros((n_nodes, n_nodes), np.bool_)
+    there[first[present], second[present]] = there[second[present], first[present]] = True
+    found = np.zeros((n_nodes, n_nodes))
+    for i in range(n_nodes):
+        mine = np.flatnonzero(there[i])
+        others = np.flatnonzero(~there[i])
+        others = others[others != i]
+        if mine.size == 0 or others.size == 0:
+            continue
+        ratio = square[i, others][None, :] / np.maximum(square[i, mine], 1e-12)[:, None]
+        alike = RIVAL_WORTH * np.minimum(ratio, 1.0) ** RIVAL_POWER
+        found[i, others] = np.maximum(found[i, others], alike.max(axis=0))
+        found[i, mine] = np.maximum(found[i, mine], alike.max(axis=1))
+    either = np.maximum(found, found.T)
+    rivals: NDArray[np.float64] = either[first, second]
+    return rivals
+
+
 def make_plan(
     worth: NDArray[np.float64],
     chance: NDArray[np.float64],
     ends: tuple[NDArray[np.int64], NDArray[np.int64]],
     n_nodes: int,
     k: int,
+    rivals: NDArray[np.float64] | None = None,
 ) -> Plan:
     """Cover the most promising edges by blocks of k nodes.
 
@@ -63,6 +107,8 @@ def make_plan(
         By what edges are ranked.
     chance : array (n_edges,)
         Estimates of inclusion probabilities; all edges of at least ``LIKELY`` are covered.
+    rivals : array (n_edges,), optional
+        What :func:`rivalry` found; those of at least ``RIVAL_LEAST`` are flipped together too.
     """
     most = min(EDGES_PER_NODE * n_nodes, worth.size)
     chosen = np.union1d(np.argpartition(-worth, most - 1)[:most], np.flatnonzero(chance >= LIKELY))
@@ -73,8 +119,10 @@ def make_plan(
     blocks = np.concatenate([stars, rest])
     edges_per_block = k * (k - 1) // 2
     n_random = max(int(RANDOM_SHARE * len(blocks)), worth.size // (edges_per_block * RAREST))
-    decided = (chance < DECIDED) | (chance > 1 - DECIDED)
-    return Plan(blocks, n_random, ~decided, N_FLIPS)
+    undecided = (chance >= DECIDED) & (chance <= 1 - DECIDED)
+    if rivals is not None:
+        undecided |= rivals >= RIVAL_LEAST
+    return Plan(blocks, n_random, undecided, PLANNED_FLIPS)
 
 
 def star_blocks(
