@@ -13,12 +13,11 @@ from slabfield.sampler.plan import (
     MOST_FLIPS,
     RANDOM_SHARE,
     RAREST,
-    RIVAL_LEAST,
     cover,
+    find_rivals,
     flips_worth,
     make_plan,
     no_plan,
-    rivalry,
     screen,
     star_blocks,
 )
@@ -93,29 +92,34 @@ def test_make_plan_covers_the_worthy_and_the_likely():
 
 
 def test_edges_that_may_stand_for_one_another_share_a_block():
-    """0 - 1 is there; 0 - 2, with 2 close to 1, is correlated almost as much; 0 - 3 is not."""
+    """10 - 20 is there; 10 - 30, with 30 close to 20, goes along almost as much; 10 - 35 does not."""
     rng = np.random.default_rng(0)
     rows = rng.integers(0, 2, (1_000, 40))
-    rows[:, 1] = np.where(rng.random(1_000) < 0.75, rows[:, 0], rows[:, 1])
-    rows[:, 2] = np.where(rng.random(1_000) < 0.97, rows[:, 1], rows[:, 2])
-    rows[:, 3] = np.where(rng.random(1_000) < 0.2, rows[:, 1], rows[:, 3])
+    rows[:, 20] = np.where(rng.random(1_000) < 0.75, rows[:, 10], rows[:, 20])
+    rows[:, 30] = np.where(rng.random(1_000) < 0.97, rows[:, 20], rows[:, 30])
+    rows[:, 35] = np.where(rng.random(1_000) < 0.2, rows[:, 20], rows[:, 35])
     model = BinaryPairwise(40)
     first, second = model.ends
     score = screen(model.sums(rows), model.ends)
     edge = {(i, j): m for m, (i, j) in enumerate(zip(first, second, strict=True))}
-    present = np.array([edge[0, 1], edge[1, 2]])
-    rivals = rivalry(score, present, model.ends, 40)
-    assert rivals[edge[0, 1]] == rivals[edge[0, 2]] > RIVAL_LEAST
-    assert rivals[edge[0, 3]] < RIVAL_LEAST
-    assert rivalry(score, present[:0], model.ends, 40).max() == 0
-    # each alone looks decided
-    chance = np.zeros(score.size)
+    present = np.array([edge[10, 20], edge[20, 30]])
+    rivals = find_rivals(score, present, model.ends, 40)
+    assert {(10, 20, 30)} <= set(map(tuple, rivals.nodes.tolist()))
+    assert not any(35 in nodes for nodes in rivals.nodes.tolist())
+    assert np.all(np.diff(rivals.alike) <= 0)
+    assert find_rivals(score, present[:0], model.ends, 40).alike.size == 0
+    # each alone looks decided, and others are worth more
+    chance, worth = np.zeros(score.size), np.full(score.size, 0.2)
     chance[present] = 1.0
-    plan = make_plan(np.maximum(1e-3 * chance, rivals), chance, model.ends, 40, 6, rivals)
-    assert any({0, 1, 2} <= set(block) for block in plan.blocks.tolist())
-    assert plan.open[edge[0, 1]]
-    assert plan.open[edge[0, 2]]
-    assert not plan.open[edge[0, 3]]
+    worth[[edge[10, 20], edge[10, 30], edge[20, 30]]] = 0.0
+    without = make_plan(worth, chance, model.ends, 40, 6)
+    assert not any({10, 20, 30} <= set(block) for block in without.blocks.tolist())
+    plan = make_plan(worth, chance, model.ends, 40, 6, rivals)
+    assert any({10, 20, 30} <= set(block) for block in plan.blocks.tolist())
+    assert all(len(set(block)) == 6 for block in plan.blocks.tolist())
+    assert plan.open[edge[10, 20]]
+    assert plan.open[edge[10, 30]]
+    assert not plan.open[edge[10, 35]]
 
 
 def test_every_pair_is_met_often_enough_where_likely_edges_are_few():

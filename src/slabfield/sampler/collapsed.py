@@ -24,10 +24,10 @@ from slabfield.sampler.iteration import Record, collapsed, new_record, settle
 from slabfield.sampler.plan import (
     FULL_NODES,
     FULL_NODES_ON_ROWS,
+    find_rivals,
     flips_worth,
     make_plan,
     no_plan,
-    rivalry,
     screen,
 )
 from slabfield.sampler.settings import Settings
@@ -327,8 +327,8 @@ def planned(problem: Problem, tally: Tally, state: ChainState, k: int) -> Plan:
     score = screen(problem.sums, model.ends)
     worth = np.where(tally.visits > 0, chance * (1 - chance), score / (1e3 + score))
     present = state.members[: state.n_members[0]]
-    rivals = rivalry(score, present, model.ends, model.n_nodes)
-    worth = np.maximum(worth, np.maximum(1e-3 * chance, rivals))
+    rivals = find_rivals(score, present, model.ends, model.n_nodes)
+    worth = np.maximum(worth, 1e-3 * chance)
     return make_plan(worth, chance, model.ends, model.n_nodes, k, rivals)
 
 

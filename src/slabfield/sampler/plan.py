@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +23,9 @@ RANDOM_SHARE = 0.6
 RAREST = 40
 # Edges closer than this to certain are not flipped together with others, unless they are rivals
 DECIDED = 0.003
-# Worth of edges that are correlated just as much as one that is there, and how it falls off
-RIVAL_WORTH, RIVAL_POWER = 0.05, 4
-RIVAL_LEAST = 0.005
+# Edges are rivals where their squared correlations differ by a factor of no less than this
+LEAST_ALIKE = 0.5
+RIVALS_PER_NODE = 2
 # Flips tried in a block where a sweep goes over all pairs, there at most, and in planned blocks
 N_FLIPS, MOST_FLIPS, PLANNED_FLIPS = 8, 30, 24
 
@@ -51,13 +52,24 @@ def screen(sums: Sums, ends: tuple[NDArray[np.int64], NDArray[np.int64]]) -> NDA
     return score
 
 
-def rivalry(
+class Rivals(NamedTuple):
+    """Pairs of edges that may stand for each other, the most alike first.
+
+    ``nodes`` has the node that the two share, the other end of the one that is there, and of the
+    one that is not; ``alike`` how much alike they are correlated in the data, at most one.
+    """
+
+    nodes: NDArray[np.int64]
+    alike: NDArray[np.float64]
+
+
+def find_rivals(
     score: NDArray[np.float64],
     present: NDArray[np.int64],
     ends: tuple[NDArray[np.int64], NDArray[np.int64]],
     n_nodes: int,
-) -> NDArray[np.float64]:
-    """How likely every edge is one of two that stand for each other, roughly; zero for most.
+) -> Rivals:
+    """Find pairs of edges of which one may stand for the other.
 
     Two edges that share a node explain the same data where their other ends go together. While one
     is there the other has hardly a chance, and looks decided. What gives such a pair away is that
@@ -75,20 +87,43 @@ def rivalry(
     square[first, second] = square[second, first] = score
     there = np.zeros((n_nodes, n_nodes), np.bool_)
     there[first[present], second[present]] = there[second[present], first[present]] = True
-    found = np.zeros((n_nodes, n_nodes))
+    nodes, alike = [np.zeros((0, 3), np.int64)], [np.zeros(0)]
     for i in range(n_nodes):
-        mine = np.flatnonzero(there[i])
-        others = np.flatnonzero(~there[i])
+        mine, others = np.flatnonzero(there[i]), np.flatnonzero(~there[i])
         others = others[others != i]
-        if mine.size == 0 or others.size == 0:
-            continue
         ratio = square[i, others][None, :] / np.maximum(square[i, mine], 1e-12)[:, None]
-        alike = RIVAL_WORTH * np.minimum(ratio, 1.0) ** RIVAL_POWER
-        found[i, others] = np.maximum(found[i, others], alike.max(axis=0))
-        found[i, mine] = np.maximum(found[i, mine], alike.max(axis=1))
-    either = np.maximum(found, found.T)
-    rivals: NDArray[np.float64] = either[first, second]
-    return rivals
+        j, k = np.nonzero(ratio >= LEAST_ALIKE)
+        nodes.append(np.column_stack([np.full(j.size, i), mine[j], others[k]]))
+        alike.append(np.minimum(ratio[j, k], 1.0))
+    every, how = np.concatenate(nodes), np.concatenate(alike)
+    order = np.argsort(-how, kind="stable")[: RIVALS_PER_NODE * n_nodes]
+    return Rivals(every[order], how[order])
+
+
+def rival_blocks(
+    rivals: Rivals, blocks: NDArray[np.int64], n_nodes: int, k: int
+) -> NDArray[np.int64]:
+    """Blocks for those pairs of rivals that no block has together.
+
+    A block is filled up with the others that go with the node that two edges share.
+    """
+    with_node: list[set[int]] = [set() for _ in range(n_nodes)]
+    for b, block in enumerate(blocks.tolist()):
+        for i in block:
+            with_node[i].add(b)
+    wanted: dict[int, list[int]] = {}
+    for i, j, other in rivals.nodes.tolist():
+        if not with_node[i] & with_node[j] & with_node[other]:
+            wanted.setdefault(i, []).extend(n for n in (j, other) if n not in wanted.get(i, []))
+    found = []
+    for i, ends in wanted.items():
+        ends = list(dict.fromkeys(ends))
+        for begin in range(0, len(ends), k - 1):
+            block = [i, *ends[begin : begin + k - 1]]
+            block += [n for n in blocks[i].tolist() if n not in block][: k - len(block)]
+            block += [n for n in range(n_nodes) if n not in block][: k - len(block)]
+            found.append(block)
+    return np.array(found, dtype=np.int64).reshape(len(found), k)
 
 
 def make_plan(
@@ -97,7 +132,7 @@ def make_plan(
     ends: tuple[NDArray[np.int64], NDArray[np.int64]],
     n_nodes: int,
     k: int,
-    rivals: NDArray[np.float64] | None = None,
+    rivals: Rivals | None = None,
 ) -> Plan:
     """Cover the most promising edges by blocks of k nodes.
 
@@ -107,8 +142,8 @@ def make_plan(
         By what edges are ranked.
     chance : array (n_edges,)
         Estimates of inclusion probabilities; all edges of at least ``LIKELY`` are covered.
-    rivals : array (n_edges,), optional
-        What :func:`rivalry` found; those of at least ``RIVAL_LEAST`` are flipped together too.
+    rivals : Rivals, optional
+        Pairs of edges that are to be in one block, and may be flipped together.
     """
     most = min(EDGES_PER_NODE * n_nodes, worth.size)
     chosen = np.union1d(np.argpartition(-worth, most - 1)[:most], np.flatnonzero(chance >= LIKELY))
@@ -117,11 +152,15 @@ def make_plan(
     stars, left = star_blocks(first, second, n_nodes, k)
     rest = cover(first[left], second[left], n_nodes, k)
     blocks = np.concatenate([stars, rest])
-    edges_per_block = k * (k - 1) // 2
-    n_random = max(int(RANDOM_SHARE * len(blocks)), worth.size // (edges_per_block * RAREST))
     undecided = (chance >= DECIDED) & (chance <= 1 - DECIDED)
     if rivals is not None:
-        undecided |= rivals >= RIVAL_LEAST
+        blocks = np.concatenate([blocks, rival_blocks(rivals, blocks, n_nodes, k)])
+        i, *others = rivals.nodes.T
+        for j in others:
+            low, high = np.minimum(i, j), np.maximum(i, j)
+            undecided[low * (2 * n_nodes - low - 1) // 2 + high - low - 1] = True
+    edges_per_block = k * (k - 1) // 2
+    n_random = max(int(RANDOM_SHARE * len(blocks)), worth.size // (edges_per_block * RAREST))
     return Plan(blocks, n_random, undecided, PLANNED_FLIPS)
 
 
