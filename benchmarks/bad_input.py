@@ -7,6 +7,7 @@ that. ``tests/test_bad_input.py`` compares the page with what is said now.
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bad_files import posterior_files, table_files
+from bad_options import checkpoints, options, weights
 from bad_tables import PARAMETERS, TABLES, WARNED
 from timing import table
 
@@ -25,7 +27,7 @@ Made by `make bad-input` (`benchmarks/bad_input.py`), which hands in all of this
 what is said; a test compares the page with what is said now. In Python the messages are those of
 `slabfield.checks.InputError`, a `ValueError`; on the command line they are printed after `Error:`
 on standard error, with the names that parameters have there, and the exit code is 2. Nothing is
-fitted and no file is written in any of these cases.
+fitted and nothing written over in any of these cases.
 
 """
 LONGEST = 600
@@ -106,6 +108,14 @@ def sections() -> Iterator[tuple[str, list[tuple[str, str]]]]:
             for given in PARAMETERS
         ],
     )
+    for title, tried in (
+        ("Weights of rows (`sample_weight`)", weights),
+        ("Options of the command line", options),
+        ("Checkpoints", checkpoints),
+    ):
+        with scratch() as folder:
+            # the size of a checkpoint depends on the time that its run took
+            yield title, [(what, _unsized(refusal(action))) for what, action in tried(folder)]
     with scratch() as folder:
         yield (
             "Files with tables",
@@ -122,6 +132,10 @@ def sections() -> Iterator[tuple[str, list[tuple[str, str]]]]:
                 for what, path in posterior_files(folder)
             ],
         )
+
+
+def _unsized(message: str) -> str:
+    return re.sub(r"\([\d,]+ bytes\)", "(so many bytes)", message)
 
 
 def _without_x(given: dict[str, Any]) -> dict[str, Any]:

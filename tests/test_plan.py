@@ -92,7 +92,7 @@ def test_make_plan_covers_the_worthy_and_the_likely():
 
 
 def test_edges_that_may_stand_for_one_another_share_a_block():
-    """10 - 20 is there; 10 - 30, with 30 close to 20, goes along almost as much; 10 - 35 does not."""
+    """10 - 20 is there; 10 - 30, with 30 close to 20, does so almost as much; 10 - 35 is not."""
     rng = np.random.default_rng(0)
     rows = rng.integers(0, 2, (1_000, 40))
     rows[:, 20] = np.where(rng.random(1_000) < 0.75, rows[:, 10], rows[:, 20])

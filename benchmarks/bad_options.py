@@ -1,0 +1,97 @@
+"""Options and checkpoints that cannot be used, for ``bad_input.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+NAMES = ["sleep", "work", "joy", "time:of:day"]
+ROWS = np.array([[0, 1, 1], [1, 0, 1], [1, 1, 0], [0, 0, 1], [1, 1, 1]], dtype=np.uint8)
+Tried = Iterator[tuple[str, Callable[[], Any]]]
+
+
+def options(folder: Path) -> Tried:
+    """Yield what is written on the command line, and what reads it."""
+    from slabfield.cli.expected import read_groups, read_inclusion
+    from slabfield.cli.pairs import read_pairs
+    from slabfield.cli.parse import parse_binarize, parse_draws, select_names
+
+    yield "`--columns sleep,wrok`", lambda: select_names(NAMES, "sleep,wrok", None)
+    yield "`--drop rest`", lambda: select_names(NAMES, None, "rest")
+    yield "`--binarize high`", lambda: parse_binarize("high")
+    yield "`--binarize sleep=high`", lambda: parse_binarize("sleep=high")
+    yield "`--draws many`", lambda: parse_draws("many", "default")
+    for text in ("sleep", "sleep:wrok", "sleep:sleep", "@nowhere.csv"):
+        yield f"`--forbid {text}`", lambda text=text: read_pairs([text], NAMES, "--forbid")
+    for name, content in {
+        "empty.csv": "", "unknown.csv": "sleep,wrok\n", "one.csv": "sleep\n",
+        "three.csv": "sleep,work,joy\n",
+    }.items():  # fmt: skip
+        (folder / name).write_text(content)
+        yield f"`--require @{name}`", lambda name=name: read_pairs([f"@{name}"], NAMES, "--require")
+    for text in ("often", "sleep:work", "sleep:work=often", "sleep:wrok=0.5"):
+        yield f"`--inclusion {text}`", lambda text=text: read_inclusion([text], NAMES)
+    (folder / "prior.csv").write_text("sleep,work,often\n")
+    yield "`--inclusion @prior.csv`", lambda: read_inclusion(["@prior.csv"], NAMES)
+    (folder / "groups.csv").write_text("sleep,night\nsleep,day\n")
+    yield "`--groups groups.csv`", lambda: read_groups("groups.csv", NAMES)
+    yield "`--groups nowhere.csv`", lambda: read_groups("nowhere.csv", NAMES)
+    (folder / "short.csv").write_text("sleep\n")
+    yield "`--groups short.csv`", lambda: read_groups("short.csv", NAMES)
+
+
+def checkpoints(folder: Path) -> Tried:
+    """Yield what is wrong with the folder of a run, and what goes on with it."""
+    from slabfield import SpikeSlabMRF
+    from slabfield.sampler.checkpoint import read_sealed, write_sealed
+
+    told = {"n_draws": 5, "n_warmup": 5, "n_chains": 1, "random_state": 0}
+    run, chain = folder / "run", folder / "run" / "exact-0.npz"
+    SpikeSlabMRF(**told).fit(ROWS, checkpoint=run)
+    whole = {path: path.read_bytes() for path in run.glob("*.npz")}
+
+    def resume(path: Path, content: bytes) -> Callable[[], Any]:
+        def go_on() -> None:
+            for other, old in whole.items():
+                other.write_bytes(old)
+            path.write_bytes(content)
+            SpikeSlabMRF.resume(run)
+
+        return go_on
+
+    yield "no folder", lambda: SpikeSlabMRF.resume("nowhere")
+    yield "a run cut short in writing", resume(run / "run.npz", whole[run / "run.npz"][:1000])
+    yield "a chain cut short in writing", resume(chain, whole[chain][:-100])
+    flipped = bytearray(whole[chain])
+    flipped[500] ^= 1
+    yield "a chain with one bit flipped", resume(chain, bytes(flipped))
+    other = whole[chain].replace(b"format 0001", b"format 0002")
+    yield "a chain of another format, not sealed by slabfield", resume(chain, other)
+    chain.write_bytes(whole[chain])
+    state, arrays = read_sealed(chain, "")
+    write_sealed(chain, state | {"state": {"tuple": [], "kind": "Popen"}}, arrays)
+    strange = chain.read_bytes()
+    yield "a chain that names a kind of object that is not a state", resume(chain, strange)
+
+    def fit(rows: Any = ROWS, **others: Any) -> Callable[[], Any]:
+        return lambda: SpikeSlabMRF(**told | others).fit(rows, checkpoint=run)
+
+    for path, content in whole.items():
+        path.write_bytes(content)
+    yield "other data, into the same folder", fit(1 - ROWS)
+    yield "other settings, into the same folder", fit(n_warmup=6)
+    yield "another seed, into the same folder", fit(random_state=1)
+
+
+def weights(folder: Path) -> Tried:
+    """Yield weights that are none."""
+    from slabfield import SpikeSlabMRF
+
+    for what, given in {
+        "too few": [1.0, 2.0], "a negative one": [-1.0, 1, 1, 1, 1], "only zeros": [0.0] * 5,
+        "one that is not a number": [np.nan, 1, 1, 1, 1], "words": ["many"] * 5,
+    }.items():  # fmt: skip
+        yield what, lambda given=given: SpikeSlabMRF().fit(ROWS, sample_weight=given)
