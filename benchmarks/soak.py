@@ -74,7 +74,7 @@ def draw_picture(curve: np.ndarray) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=60.0)
-    parser.add_argument("--likelihood", default="particles")
+    parser.add_argument("--likelihood", default="pseudo")
     asked = parser.parse_args()
     from slabfield import SpikeSlabMRF
 

@@ -118,7 +118,7 @@ def set_value(driver: Any, selector: str, value: float) -> None:
 
 
 def n_lines(driver: Any) -> int:
-    return len(texts(driver, "#network-links line"))
+    return len(texts(driver, "#network-links path"))
 
 
 def requests(driver: Any) -> list[str]:
@@ -227,7 +227,7 @@ def test_lines_tell_sign_strength_and_probability(opened: Opener) -> None:
     driver = opened(posterior)
     set_value(driver, "#threshold", 0.01)
     lines = driver.execute_script(
-        "return [...document.querySelectorAll('#network-links line')].map((e) => ["
+        "return [...document.querySelectorAll('#network-links path')].map((e) => ["
         "e.classList.contains('negative'), e.hasAttribute('stroke-dasharray'),"
         "getComputedStyle(e).stroke, Number(e.getAttribute('stroke-opacity'))])"
     )
@@ -295,7 +295,7 @@ def test_a_row_leads_to_its_edge_in_the_network(opened: Opener) -> None:
     driver.find_elements(By.CSS_SELECTOR, "#edge-table tbody button")[2].click()
     settle(driver)
     assert texts(driver, "#details h3") == [name]
-    assert len(texts(driver, "#network-strong line")) == 1
+    assert len(texts(driver, "#network-strong path")) == 1
 
 
 def test_every_control_is_reached_by_keyboard(opened: Opener) -> None:

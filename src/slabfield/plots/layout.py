@@ -18,6 +18,9 @@ MOST_FOR_STRESS = 150
 ROUNDS = 500
 """Attempts to part boxes."""
 
+BEND_ROOM, MOST_BEND, BEND_POINTS = 1.25, 0.8, 25
+"""How wide of a box a line goes, how much it bends at most for its length, and its points."""
+
 
 def strongest_coupling(probability: Array, strength: Array) -> float:
     """Return the strength of the widest line of a network, whatever threshold it is drawn at.
@@ -144,6 +147,67 @@ def part_boxes(places: Array, sizes: Array, bounds: Array) -> Array:
         busy = np.maximum(covered.sum(axis=1), 1)[:, None]
         moved = np.clip(moved + steps / busy, -bounds, bounds)
     return moved
+
+
+def bent_lines(
+    places: Array, sizes: Array, first: NDArray[np.intp], second: NDArray[np.intp]
+) -> list[Array]:
+    """Draw edges as lines that go around the boxes of other nodes, not behind them.
+
+    Behind a box a line would look as if it ended there. An edge in whose way there is none is
+    straight; others are parabolas, as flat as can be.
+
+    Parameters
+    ----------
+    places, sizes : array of shape (D, 2)
+        Centres of the boxes, widths and heights.
+    first, second : array of int
+        The ends of the edges.
+
+    Returns
+    -------
+    list of arrays of shape (n, 2)
+        The points of each line.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield.plots.layout import bent_lines
+    >>> places = np.array([[-1, 0], [0, 0.02], [1, 0]])
+    >>> lines = bent_lines(places, np.full((3, 2), 0.2), np.array([0, 0]), np.array([1, 2]))
+    >>> len(lines[0]), bool(lines[1][:, 1].min() < -0.08)
+    (2, True)
+    """
+    return [_bent(places, sizes, int(i), int(j)) for i, j in zip(first, second, strict=True)]
+
+
+def _bent(places: Array, sizes: Array, i: int, j: int) -> Array:
+    start, along = places[i], places[j] - places[i]
+    squared = float(along @ along)
+    if squared == 0:
+        return np.stack([start, places[j]])
+    across = np.array([-along[1], along[0]]) / np.sqrt(squared)
+    # where the others are along the line and beside it, and how far their boxes reach
+    at, beside = (places - start) @ along / squared, (places - start) @ across
+    reach = sizes @ np.abs(across) / 2
+    extent = sizes @ np.abs(along) / (2 * squared)
+    near = (at + extent > 0.02) & (at - extent < 0.98)
+    near[[i, j]] = False
+    at, beside, reach = np.clip(at[near], 0, 1), beside[near], reach[near]
+    shape = 2 * at * (1 - at)
+
+    def in_the_way(bend: float) -> int:
+        return int(np.sum(np.abs(shape * bend - beside) < reach))
+
+    if in_the_way(0.0) == 0:
+        return np.stack([start, places[j]])
+    steep = np.maximum(shape, 0.25)
+    room = reach * BEND_ROOM
+    bends = np.concatenate([[0.0], (beside + room) / steep, (beside - room) / steep])
+    bends = bends[np.abs(bends) <= MOST_BEND * np.sqrt(squared)]
+    bend = min(bends.tolist(), key=lambda b: (in_the_way(b), abs(b)))
+    t = np.linspace(0, 1, BEND_POINTS)[:, None]
+    return np.asarray(start + t * along + 2 * t * (1 - t) * bend * across)
 
 
 def _principal_places(distances: Array) -> Array:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from slabfield.checks import check_number
 from slabfield.plots.inputs import check_panels, check_posterior
-from slabfield.plots.layout import part_boxes, place_network, strongest_coupling
+from slabfield.plots.layout import bent_lines, part_boxes, place_network, strongest_coupling
 from slabfield.plots.style import BLUE, DASHES, GREY, ORANGE, PLAIN, SMALL, headline, short_name
 
 Array = NDArray[np.float64]
@@ -83,11 +83,11 @@ def network(posterior: NetworkSource, threshold: float = 0.5, ax: Axes | None = 
     names = list(posterior.feature_names)
     strongest = strongest_coupling(probability, strength)
     ax = check_panels(ax, 1, network_size(len(names)))[0]
-    places = fit_names(ax, place_network(probability, strength), names)
+    places, boxes = fit_names(ax, place_network(probability, strength), names)
     rows, columns = np.triu_indices(len(names), 1)
     drawn = (probability[rows, columns] >= threshold) & (probability[rows, columns] > 0)
     rows, columns = rows[drawn], columns[drawn]
-    _draw_edges(ax, places, rows, columns, probability, strength, strongest)
+    _draw_edges(ax, places, boxes, rows, columns, probability, strength, strongest)
     draw_nodes(ax, places, names, joined=set(rows.tolist()) | set(columns.tolist()))
     _draw_key(ax, strongest, threshold)
     headline(
@@ -112,6 +112,7 @@ def network_size(n_nodes: int) -> tuple[float, float]:
 def _draw_edges(
     ax: Axes,
     places: Array,
+    boxes: Array,
     rows: NDArray[np.intp],
     columns: NDArray[np.intp],
     probability: Array,
@@ -126,7 +127,7 @@ def _draw_edges(
         i, j = rows[sign], columns[sign]
         ax.add_collection(
             LineCollection(
-                list(np.stack([places[i], places[j]], axis=1)),
+                bent_lines(places, boxes, i, j),
                 linewidths=[_width(a, strongest) for a in strength[i, j]],
                 colors=[(colour, _opacity(p)) for p in probability[i, j]],
                 linestyles=dashes or "solid",
@@ -177,8 +178,8 @@ def draw_nodes(ax: Axes, places: Array, names: list[str], joined: set[int]) -> N
     ax.axis("off")
 
 
-def fit_names(ax: Axes, places: Array, names: list[str]) -> Array:
-    """Move nodes just so far that their names do not cover each other.
+def fit_names(ax: Axes, places: Array, names: list[str]) -> tuple[Array, Array]:
+    """Move nodes just so far that their names do not cover each other; with the names' sizes.
 
     Examples
     --------
@@ -186,7 +187,7 @@ def fit_names(ax: Axes, places: Array, names: list[str]) -> Array:
     >>> from slabfield.plots.networks import fit_names
     >>> from slabfield.plots.style import new_axes
     >>> places = np.array([[-1, 0], [0, 0], [0.01, 0], [1, 0]])
-    >>> moved = fit_names(new_axes(4, 3), places, ["sleep", "work", "joy", "rest"])
+    >>> moved, sizes = fit_names(new_axes(4, 3), places, ["sleep", "work", "joy", "rest"])
     >>> bool(np.abs(moved[2] - moved[1]).max() > 0.05)
     True
     """
@@ -196,7 +197,8 @@ def fit_names(ax: Axes, places: Array, names: list[str]) -> Array:
     wide, high = (0.62 * letters + 1.2) * unit, np.full(len(names), 2.2 * unit)
     scale = 2 * MARGIN * np.array([1, _height(places)]) / (ax.bbox.width, ax.bbox.height)
     bounds = np.array([1.0, _height(places)])
-    return part_boxes(places, np.column_stack([wide, high]) * scale, bounds)
+    sizes = np.column_stack([wide, high]) * scale
+    return part_boxes(places, sizes, bounds), sizes
 
 
 def _font_size(n_nodes: int) -> float:

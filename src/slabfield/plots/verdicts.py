@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from slabfield.checks import check_choice, check_number
 from slabfield.plots.inputs import check_panels, check_posterior
-from slabfield.plots.layout import place_network
+from slabfield.plots.layout import bent_lines, place_network
 from slabfield.plots.networks import draw_nodes, fit_names, network_size
 from slabfield.plots.style import (
     BLUE,
@@ -125,7 +125,7 @@ def give_verdicts(factor: Array, threshold: float) -> NDArray[np.str_]:
 
 
 def _draw_network(ax: Axes, posterior: Posterior, verdict: NDArray[np.str_]) -> None:
-    places = fit_names(
+    places, boxes = fit_names(
         ax,
         place_network(posterior.inclusion_probability, np.nan_to_num(posterior.coupling_mean)),
         posterior.feature_names,
@@ -133,10 +133,10 @@ def _draw_network(ax: Axes, posterior: Posterior, verdict: NDArray[np.str_]) -> 
     first, second = np.triu_indices(posterior.n_nodes, 1)
     for level, name in enumerate(("absent", "undecided", "present")):
         look, chosen = LOOKS[name], verdict == name
-        ends = np.stack([places[first[chosen]], places[second[chosen]]], axis=1)
+        lines = bent_lines(places, boxes, first[chosen], second[chosen])
         ax.add_collection(
             LineCollection(
-                list(ends), colors=look.colour, linewidths=look.width, linestyles=look.line,
+                lines, colors=look.colour, linewidths=look.width, linestyles=look.line,
                 alpha=0.55 if name == "absent" else 1.0, zorder=1 + level / 10,
             )
         )  # fmt: skip

@@ -69,16 +69,65 @@ function nodeNear(layout, x, y) {
   return -1;
 }
 
+/** How far an edge bends sideways so that it goes around the boxes of other nodes, not behind. */
+function bendOf(layout, i, j) {
+  const [ax, ay] = [layout.x[i], layout.y[i]];
+  const [dx, dy] = [layout.x[j] - ax, layout.y[j] - ay];
+  const length = Math.hypot(dx, dy);
+  if (length === 0) return 0;
+  const near = [];
+  for (let k = 0; k < names.length; k += 1) {
+    const box = layout.boxes[k];
+    const [w, h] = [box.x1 - box.x0, box.y1 - box.y0];
+    const [x, y] = [layout.x[k] - ax, layout.y[k] - ay];
+    const at = (x * dx + y * dy) / length ** 2;
+    const extent = (w * Math.abs(dx) + h * Math.abs(dy)) / (2 * length ** 2);
+    if (k === i || k === j || at + extent < 0.02 || at - extent > 0.98) continue;
+    const t = Math.min(1, Math.max(0, at));
+    near.push({
+      shape: 2 * t * (1 - t),
+      beside: (y * dx - x * dy) / length,
+      reach: (w * Math.abs(dy) + h * Math.abs(dx)) / (2 * length),
+    });
+  }
+  const inTheWay = (bend) =>
+    near.filter((k) => Math.abs(k.shape * bend - k.beside) < k.reach).length;
+  let best = { bend: 0, count: inTheWay(0) };
+  if (best.count === 0) return 0;
+  for (const k of near) {
+    for (const side of [1, -1]) {
+      const bend = (k.beside + side * 1.25 * k.reach) / Math.max(k.shape, 0.25);
+      const count = inTheWay(bend);
+      const better = count < best.count || (count === best.count && Math.abs(bend) < Math.abs(best.bend));
+      if (Math.abs(bend) <= 0.8 * length && better) best = { bend, count };
+    }
+  }
+  return best.bend;
+}
+
+/** A point of an edge: at 0 it is at one end, at 1 at the other. */
+function pointOf(layout, e, t) {
+  const [i, j] = [edges.first[e], edges.second[e]];
+  const [dx, dy] = [layout.x[j] - layout.x[i], layout.y[j] - layout.y[i]];
+  const aside = (2 * t * (1 - t) * layout.bend(e)) / (Math.hypot(dx, dy) || 1);
+  return [layout.x[i] + t * dx - aside * dy, layout.y[i] + t * dy + aside * dx];
+}
+
+function distanceTo([ax, ay], [cx, cy], x, y) {
+  const [bx, by] = [cx - ax, cy - ay];
+  const along = Math.min(1, Math.max(0, ((x - ax) * bx + (y - ay) * by) / (bx * bx + by * by || 1)));
+  return Math.hypot(x - ax - along * bx, y - ay - along * by);
+}
+
 function edgeNear(layout, shown, x, y, reach = 7) {
   let best = -1;
   let least = reach;
   for (const e of shown) {
-    const [i, j] = [edges.first[e], edges.second[e]];
-    const [ax, ay] = [layout.x[i], layout.y[i]];
-    const [bx, by] = [layout.x[j] - ax, layout.y[j] - ay];
-    const along = Math.min(1, Math.max(0, ((x - ax) * bx + (y - ay) * by) / (bx * bx + by * by || 1)));
-    const far = Math.hypot(x - ax - along * bx, y - ay - along * by);
-    if (far <= least) [best, least] = [e, far];
+    const pieces = layout.bend(e) === 0 ? 1 : 8;
+    for (let k = 0; k < pieces; k += 1) {
+      const far = distanceTo(pointOf(layout, e, k / pieces), pointOf(layout, e, (k + 1) / pieces), x, y);
+      if (far <= least) [best, least] = [e, far];
+    }
   }
   return best;
 }

@@ -28,14 +28,17 @@ const network = {
   ),
 
   makeLine(e) {
-    const [i, j] = [edges.first[e], edges.second[e]];
     const width = widthOf(strengthOf(e));
-    const { x, y } = this.layout;
-    const line = shape("line", {
+    const at = (t) => pointOf(this.layout, e, t).map((value) => value.toFixed(1)).join(" ");
+    // the control point of a parabola lies as far beyond its middle as that beyond the chord
+    const [[ax, ay], [mx, my], [bx, by]] = [0, 0.5, 1].map((t) => pointOf(this.layout, e, t));
+    const control = [2 * mx - (ax + bx) / 2, 2 * my - (ay + by) / 2].map((v) => v.toFixed(1)).join(" ");
+    const line = shape("path", {
+      fill: "none",
+      d: this.layout.bend(e) === 0 ? `M${at(0)}L${at(1)}` : `M${at(0)}Q${control} ${at(1)}`,
       class: isNegative(e) ? "edge negative" : "edge",
       "stroke-width": width.toFixed(2),
       "stroke-opacity": opacityOf(edges.probability[e]).toFixed(3),
-      x1: x[i].toFixed(1), y1: y[i].toFixed(1), x2: x[j].toFixed(1), y2: y[j].toFixed(1),
     });
     if (isNegative(e)) {
       const dashes = [Math.max(2.2 * width, 4), Math.max(1.1 * width, 3)];
@@ -114,6 +117,11 @@ const network = {
     const height = Math.round(width < 560 ? width * 1.15 : Math.min(width * tall, 720));
     this.picture.setAttribute("viewBox", `0 0 ${width} ${height}`);
     this.layout = { width, ...layOut(width, height) };
+    const bends = new Map();
+    this.layout.bend = (e) => {
+      if (!bends.has(e)) bends.set(e, bendOf(this.layout, edges.first[e], edges.second[e]));
+      return bends.get(e);
+    };
     this.picture.classList.toggle("dots", this.layout.dots);
     byId("details").style.maxHeight = width < 560 ? "" : `${height + 2}px`;
     this.drawNodes();
