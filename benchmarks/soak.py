@@ -100,13 +100,19 @@ def main() -> None:
         writer.writerows((f"{seconds:.1f}", f"{mib:.1f}") for seconds, mib in curve)
     minutes = curve[-1, 0] / 60
     (DOCS / "soak.md").write_text(
-        f"# A long run and its memory\n\nMade by `make soak` (`benchmarks/soak.py`; its numbers "
-        f'are in `soak.csv`): `likelihood="{asked.likelihood}"` on {len(rows):,} rows of {name}, '
-        f"{rows.shape[1]} nodes,\n{draws.n_chains} chains in one process, every {THIN}th draw "
-        f"kept, {draws.n_draws} of each chain by the end. This record is of a run\nof "
-        f"{minutes:.0f} minutes (asked for: {asked.minutes:g}; `make soak` asks for 60).\n\n"
-        f"{said}\n\n"
-        f"![Resident memory over time](images/soak.png)\n\n{setting()}\n",
+        f"""# A long run and its memory
+
+Made by `make soak` (`benchmarks/soak.py`; its numbers are in `soak.csv`):
+`likelihood="{asked.likelihood}"` on {len(rows):,} rows of {name}, {rows.shape[1]} nodes,
+{draws.n_chains} chains in one process, every {THIN}th draw kept, {draws.n_draws:,} of each chain by
+the end. This record is of a run of {minutes:.0f} minutes (asked for: {asked.minutes:g}).
+
+{said}
+
+![Resident memory over time](images/soak.png)
+
+{setting()}
+""",
         encoding="utf-8",
     )
     print(said)

@@ -556,3 +556,12 @@ def test_a_column_that_is_constant_where_it_is_known_is_told() -> None:
     holes = pd.DataFrame({"a": [1.0, np.nan, 1.0], "c": [0, 1, 1]})
     with pytest.warns(InputWarning, match="'a' has the same value in every row"):
         code_binary(holes, na="impute")
+
+
+@pytest.mark.parametrize("code", [-99, 999])
+def test_a_code_for_missing_answers_is_not_to_be_cut_at(code: int) -> None:
+    table = pd.DataFrame({"a": [0, 1, code, 1], "b": [0, 1, 1, 0]})
+    with pytest.raises(
+        InputError, match=f"If {code} stands for a missing answer, leave such cells"
+    ):
+        code_binary(table)

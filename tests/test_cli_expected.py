@@ -18,7 +18,7 @@ NAMES = ["sleep", "work", "a:b", "c=d", "=sum"]
 
 def test_probabilities_of_edges(tmp_path: Path) -> None:
     file = tmp_path / "prior.csv"
-    file.write_text("node_1,node_2,probability\nsleep,work,0.25\n'=sum,a:b,1\n")
+    file.write_text("node_1,node_2,inclusion_probability\nsleep,work,0.25\n'=sum,a:b,1\n")
     assert read_inclusion([], NAMES) == (5, 5)
     assert read_inclusion(["0.2"], NAMES) == 0.2
     assert read_inclusion(["c=d:a:b=0.5", f"@{file}"], NAMES) == {
@@ -51,6 +51,7 @@ def test_probabilities_that_are_none(texts: list[str], expected: str) -> None:
         ("sleep,work\n", "must hold two columns and a probability"),
         ("sleep,work,often\n", "line 1 holds 'sleep', 'work' and 'often'"),
         ("sleep,wrok,0.5\n", "line 1 holds 'sleep', 'wrok' and '0.5'"),
+        ("a,b,c\na,b,0.5\n", "line 2 holds 'a', 'b' and '0.5'"),
     ],
 )
 def test_bad_files_of_probabilities(tmp_path: Path, content: str, expected: str) -> None:
@@ -67,6 +68,9 @@ def test_groups_of_columns(tmp_path: Path) -> None:
     assert read_groups(str(file), NAMES) == read_groups(f"@{file}", NAMES) == expected
     file.write_text("sleep,night\nsleep,day\n")
     with pytest.raises(InputError, match="line 2 puts 'sleep' in 'day', and an earlier one in"):
+        read_groups(str(file), NAMES)
+    file.write_text("slep,night\nwork,day\n")
+    with pytest.raises(InputError, match=r"'sleep' has none\. Did you mean it by 'slep'\?"):
         read_groups(str(file), NAMES)
     file.write_text("sleep,night\nsleep\n")
     with pytest.raises(InputError, match="must hold a column and its group"):

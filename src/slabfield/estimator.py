@@ -351,7 +351,6 @@ add_probability, delete_probability, pseudo_weight : optional
         return replace(base, **{k: type(getattr(base, k))(own[k]) for k in own})
 
     def _problem(self, table: checks.CodedTable, settings: Settings) -> Problem:
-        state_memory(table, settings, self.n_chains, self.max_memory, aloud=self.progress)
         n_nodes = table.rows.shape[1]
         inclusion = checks.check_edge_prior(
             self.inclusion_prior, table.names, forbid=self.forbid, require=self.require,
@@ -362,6 +361,7 @@ add_probability, delete_probability, pseudo_weight : optional
             inclusion.a, inclusion.b, slab.c, slab.d, slab.fixed,
             float(self.bias_scale) ** -2, inclusion.fixed,
         )  # fmt: skip
+        state_memory(table, settings, self.n_chains, self.max_memory, aloud=self.progress)
         model = BinaryPairwise(n_nodes)
         rows, times, sums = rows_and_sums(model, table, settings.engine, settings.restart)
         unknown = new_unknown(model, rows, table.missing[: len(rows)])

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from slabfield.checks.columns import Column, Fault, shown_values
 from slabfield.checks.errors import LONGEST_ITEM, SHOWN, listed, shown_value
 
+# Numbers that are often written where an answer is missing
+MISSING_CODES = (-999, -99, -9, -8, -7, 99, 999)
 TWO_VALUES = "Every column must hold two values"
 
 
@@ -89,6 +91,12 @@ def _values(bad: Sequence[Column], columns: Sequence[Column]) -> str:
     if not numeric:
         advice = f"Make a column of yes and no for each value you need, or drop {them}."
         return f"{TWO_VALUES}; {found}.\n{advice}"
+    codes = [value for value in numeric[0].distinct if value in MISSING_CODES]
+    if len(codes) == 1 and len(numeric[0].distinct) == 3:
+        return (
+            f"{TWO_VALUES}; {found}.\nIf {codes[0]:g} stands for a missing answer, leave such "
+            f"cells empty (NaN); missing entries can be drawn, or their rows dropped (na)."
+        )
     cut = _middle(numeric[0])
     if len(numeric) == sum(column.kind == "number" for column in columns):
         how = f"binarize={cut:g}"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
 
 from slabfield.checks import InputError
 from slabfield.cli.pairs import Pair, broken_line, known_as, pair_of, read_lines, splits, the_one
 
 INCLUSION, GROUPS = "--inclusion", "--groups"
-PAIR_HEADING, GROUP_HEADING = ("node_1", "node_2", "probability"), ("node", "group")
 
 
 def read_inclusion(
@@ -65,7 +65,7 @@ def read_groups(text: str | None, names: Sequence[str]) -> dict[str, str] | None
     text : str, optional
         The file; an @ before its name, as other options have it, may be left out.
     names : sequence of str
-        The columns there are; others in the file are passed over.
+        The columns there are; others in the file, and a heading, are passed over.
 
     Returns
     -------
@@ -80,9 +80,9 @@ def read_groups(text: str | None, names: Sequence[str]) -> dict[str, str] | None
     if text is None:
         return None
     path = Path(text.removeprefix("@"))
-    lines = _without_heading(read_lines(path, GROUPS, "columns and their groups"), GROUP_HEADING)
+    lines = read_lines(path, f"{GROUPS} FILE", "columns and their groups")
     found: dict[str, str] = {}
-    for number, fields in lines:
+    for number, fields in enumerate(lines, start=1):
         if len(fields) != 2:
             raise broken_line(path, number, fields, "a column and its group", names)
         name, label = known_as(fields[0], names), fields[1].strip()
@@ -92,29 +92,28 @@ def read_groups(text: str | None, names: Sequence[str]) -> dict[str, str] | None
                 f"{label!r}, and an earlier one in {found[name]!r}. Delete one of them."
             )
         found[name] = label
+    for name in names:
+        close = get_close_matches(name, [other for other in found if other not in names], n=1)
+        if name not in found and close:
+            raise InputError(
+                f"{path} must name a group for each column; {name!r} has none. Did you mean it by "
+                f"{close[0]!r}?"
+            )
     return {name: label for name, label in found.items() if name in names}
 
 
 def _probabilities(path: Path, names: Sequence[str]) -> dict[Pair, float]:
-    """Read a pair and its probability from each line of a file."""
+    """Read a pair and its probability from each line of a file; the first may be a heading."""
     found = {}
-    for number, fields in _without_heading(
-        read_lines(path, INCLUSION, "pairs and their probabilities"), PAIR_HEADING
-    ):
+    lines = read_lines(path, f"{INCLUSION} @FILE", "pairs and their probabilities")
+    for number, fields in enumerate(lines, start=1):
+        if number == 1 and len(fields) == 3 and not set(names) & set(fields[:2]):
+            continue
         probability = _number(fields[2]) if len(fields) == 3 else None
         if probability is None:
             raise broken_line(path, number, fields, "two columns and a probability", names)
         found[pair_of(path, number, fields, names)] = probability
     return found
-
-
-def _without_heading(
-    lines: list[list[str]], heading: tuple[str, ...]
-) -> list[tuple[int, list[str]]]:
-    """Return lines with their numbers; the first is left out where it is a heading."""
-    numbered = list(enumerate(lines, start=1))
-    has_heading = bool(lines) and tuple(field.strip() for field in lines[0]) == heading
-    return numbered[has_heading:]
 
 
 def _number(text: str) -> float | None:

@@ -173,7 +173,7 @@ Cluster = Annotated[
     typer.Option(
         metavar="tcp://HOST:PORT",
         rich_help_panel=RUN,
-        help="Run on the workers of this Dask scheduler (needs slabfield[dask]).",
+        help="Run on the workers of this Dask scheduler (needs the extra dask).",
     ),
 ]
 Out = Annotated[

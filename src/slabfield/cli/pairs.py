@@ -94,7 +94,7 @@ def the_one(text: str, pairs: Sequence[Pair], names: Sequence[str], option: str)
 
 def _from_file(path: Path, names: Sequence[str], option: str) -> list[Pair]:
     """Read the first two fields of each line; a first line of node_1 and node_2 is a heading."""
-    lines = read_lines(path, option, "pairs")
+    lines = read_lines(path, f"{option} @FILE", "pairs")
     has_heading = bool(lines) and tuple(field.strip() for field in lines[0][:2]) == HEADING
     width = len(lines[0]) if has_heading else 2
     found = []
@@ -117,7 +117,7 @@ def read_lines(path: Path, option: str, what: str) -> list[list[str]]:
             return [fields for fields in csv.reader(file, skipinitialspace=True) if fields]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(
-            f"{option} @FILE must name a CSV file of {what}, in UTF-8; {str(path)!r} cannot be "
+            f"{option} must name a CSV file of {what}, in UTF-8; {str(path)!r} cannot be "
             f"read ({getattr(error, 'strerror', None) or error}). Check its name and what it holds."
         ) from None
 

@@ -6,6 +6,7 @@ import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Timer
 from time import monotonic
 from typing import Any
 
@@ -13,8 +14,8 @@ from slabfield._jit import CACHE_FOLDER, numba
 
 logger = logging.getLogger("slabfield")
 
-WORTH_TELLING = 1.0
-"""Seconds of compiling below which nothing is said of them."""
+WORTH_TELLING = 2.0
+"""Seconds of compiling below which nothing is said of them: code is loaded from the disk then."""
 
 _told = False
 """Whether this process has said that it compiles: that is said once."""
@@ -53,6 +54,7 @@ class _Compiling:
     def __init__(self, aloud: bool) -> None:
         self.aloud = aloud
         self.depth, self.begin, self.seconds = 0, 0.0, 0.0
+        self.soon: Timer | None = None
 
     def listener(self, events: Any) -> Any:
         class Listener(events.Listener):  # type: ignore[misc]
@@ -65,18 +67,29 @@ class _Compiling:
         return Listener()
 
     def start(self) -> None:
-        global _told
         if self.depth == 0:
             self.begin = monotonic()
+            if not _told:
+                self.soon = Timer(WORTH_TELLING, self.begins)
+                self.soon.daemon = True
+                self.soon.start()
         self.depth += 1
-        if not _told:
-            _told = True
-            self.say("Compiling for this machine; the first run does so once, for up to a minute.")
 
     def end(self) -> None:
         self.depth -= 1
         if self.depth == 0:
             self.seconds += monotonic() - self.begin
+            if self.soon is not None:
+                self.soon.cancel()
+
+    def begins(self) -> None:
+        global _told
+        if not _told:
+            _told = True
+            self.say(
+                "Compiling for this machine; the first run with each likelihood does so once, for "
+                "a minute or two."
+            )
 
     def finish(self) -> None:
         if self.seconds > 0 and self.seconds >= WORTH_TELLING:

@@ -49,7 +49,7 @@ def line(view: View) -> str:
     'draws 1,000 of 2,000, 400 a second, 14 edges, R-hat 1.012, 310 effective draws, 2 s left'
     """
     if not view.started:
-        return f"starting, {view.elapsed:.0f} s so far (the first run compiles)"
+        return f"starting, {view.elapsed:.0f} s so far (a first run compiles)"
     if view.warming_up:
         done = sum(chain.warmup for chain in view.chains) / len(view.chains)
         return f"warm-up {done:.0f} of {view.n_warmup} a chain{_left(view)}"

@@ -73,7 +73,7 @@ def _speed(chain: ChainView) -> str:
 
 def _below(view: View) -> str:
     if not view.started:
-        return f"Starting, {duration(view.elapsed)} so far. The first run compiles, for a minute."
+        return f"Starting, {duration(view.elapsed)} so far. A first run compiles, for a minute."
     left = "" if isnan(view.seconds_left) else f", {duration(view.seconds_left)}"
     if left:
         left += " to the next look at convergence" if view.auto else " left"
