@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from slabfield.checks import InputError
 from slabfield.plots import network
-from slabfield.plots.layout import part_boxes, place_nodes
+from slabfield.plots.layout import bent_lines, part_boxes, place_nodes
 from slabfield.plots.networks import BLUE, ORANGE
 
 
@@ -138,6 +138,33 @@ def test_boxes_part_as_little_as_it_takes() -> None:
     np.testing.assert_array_equal(part_boxes(alone, sizes[:3], np.ones(2)), alone)
     same = part_boxes(np.zeros((3, 2)), sizes[:3], np.ones(2))
     assert len({tuple(place) for place in same}) == 3
+
+
+def test_lines_go_around_the_boxes_of_others_and_stay_in_the_picture() -> None:
+    rng = np.random.default_rng(1)
+    sizes = np.tile([0.16, 0.08], (14, 1))
+    places = part_boxes(rng.uniform(-1, 1, (14, 2)), sizes, np.ones(2))
+    first, second = np.triu_indices(14, 1)
+    crossed = np.zeros(2)
+    for i, j, line in zip(first, second, bent_lines(places, sizes, first, second), strict=True):
+        np.testing.assert_allclose(line[[0, -1]], places[[i, j]])
+        ways = [line, np.stack([places[i], places[j]])]
+        assert np.all(np.abs(line) <= 1.08)
+        hits = [in_boxes(way, places, sizes, {int(i), int(j)}) for way in ways]
+        assert hits[0] <= hits[1]
+        crossed += np.array(hits) > 0
+        if hits[1] == 0 and len(line) > 2:
+            # the box is approximated from outside: no line bends without a box nearby
+            assert in_boxes(ways[1], places, 1.6 * sizes, {int(i), int(j)}) > 0
+    assert crossed[0] <= crossed[1] / 3
+
+
+def in_boxes(line: np.ndarray, places: np.ndarray, sizes: np.ndarray, ends: set[int]) -> int:
+    """How many boxes, other than those at its ends, a line goes through."""
+    t = np.linspace(0, len(line) - 1, 400)
+    points = np.column_stack([np.interp(t, np.arange(len(line)), line[:, k]) for k in (0, 1)])
+    within = np.all(np.abs(points[:, None] - places[None]) < sizes[None] / 2, axis=2).any(axis=0)
+    return sum(bool(hit) for k, hit in enumerate(within) if k not in ends)
 
 
 def test_no_edges_all_edges_and_couplings_never_present() -> None:

@@ -190,10 +190,9 @@ def _bent(places: Array, sizes: Array, i: int, j: int) -> Array:
     # where the others are along the line and beside it, and how far their boxes reach
     at, beside = (places - start) @ along / squared, (places - start) @ across
     reach = sizes @ np.abs(across) / 2
-    extent = sizes @ np.abs(along) / (2 * squared)
-    near = (at + extent > 0.02) & (at - extent < 0.98)
+    near = (at > 0.02) & (at < 0.98)
     near[[i, j]] = False
-    at, beside, reach = np.clip(at[near], 0, 1), beside[near], reach[near]
+    at, beside, reach = at[near], beside[near], reach[near]
     shape = 2 * at * (1 - at)
 
     def in_the_way(bend: float) -> int:
@@ -204,7 +203,11 @@ def _bent(places: Array, sizes: Array, i: int, j: int) -> Array:
     steep = np.maximum(shape, 0.25)
     room = reach * BEND_ROOM
     bends = np.concatenate([[0.0], (beside + room) / steep, (beside - room) / steep])
-    bends = bends[np.abs(bends) <= MOST_BEND * np.sqrt(squared)]
+    # not beyond the picture
+    middle = start + along / 2 + bends[:, None] / 2 * across
+    low, high = (places - sizes / 2).min(axis=0), (places + sizes / 2).max(axis=0)
+    inside = np.all((middle >= low) & (middle <= high), axis=1)
+    bends = bends[inside & (np.abs(bends) <= MOST_BEND * np.sqrt(squared)) | (bends == 0)]
     bend = min(bends.tolist(), key=lambda b: (in_the_way(b), abs(b)))
     t = np.linspace(0, 1, BEND_POINTS)[:, None]
     return np.asarray(start + t * along + 2 * t * (1 - t) * bend * across)

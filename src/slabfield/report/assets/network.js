@@ -81,11 +81,9 @@ function bendOf(layout, i, j) {
     const [w, h] = [box.x1 - box.x0, box.y1 - box.y0];
     const [x, y] = [layout.x[k] - ax, layout.y[k] - ay];
     const at = (x * dx + y * dy) / length ** 2;
-    const extent = (w * Math.abs(dx) + h * Math.abs(dy)) / (2 * length ** 2);
-    if (k === i || k === j || at + extent < 0.02 || at - extent > 0.98) continue;
-    const t = Math.min(1, Math.max(0, at));
+    if (k === i || k === j || at < 0.02 || at > 0.98) continue;
     near.push({
-      shape: 2 * t * (1 - t),
+      shape: 2 * at * (1 - at),
       beside: (y * dx - x * dy) / length,
       reach: (w * Math.abs(dy) + h * Math.abs(dx)) / (2 * length),
     });
@@ -99,7 +97,9 @@ function bendOf(layout, i, j) {
       const bend = (k.beside + side * 1.25 * k.reach) / Math.max(k.shape, 0.25);
       const count = inTheWay(bend);
       const better = count < best.count || (count === best.count && Math.abs(bend) < Math.abs(best.bend));
-      if (Math.abs(bend) <= 0.8 * length && better) best = { bend, count };
+      const [mx, my] = [ax + dx / 2 - (bend / 2) * (dy / length), ay + dy / 2 + (bend / 2) * (dx / length)];
+      const inside = mx > 4 && mx < layout.width - 4 && my > 4 && my < layout.height - 4;
+      if (inside && Math.abs(bend) <= 0.8 * length && better) best = { bend, count };
     }
   }
   return best.bend;

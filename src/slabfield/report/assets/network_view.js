@@ -116,7 +116,7 @@ const network = {
     const tall = names.length > 40 ? 0.85 : 0.68;
     const height = Math.round(width < 560 ? width * 1.15 : Math.min(width * tall, 720));
     this.picture.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    this.layout = { width, ...layOut(width, height) };
+    this.layout = { width, height, ...layOut(width, height) };
     const bends = new Map();
     this.layout.bend = (e) => {
       if (!bends.has(e)) bends.set(e, bendOf(this.layout, edges.first[e], edges.second[e]));
