@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 from report_helpers import HOSTILE, made_up
-from slabfield import Posterior
+from slabfield import Posterior, SpikeSlabMRF
 from slabfield.checks import InputError
 from slabfield.cli.app import app
 from slabfield.draws import Draws
@@ -214,6 +215,16 @@ def test_long_settings_are_cut() -> None:
     assert "given edge by edge" in dict(how_made(posterior))["Prior of an edge"]
     posterior.settings["inclusion_prior"]["edges"] = 0.2
     assert dict(how_made(posterior))["Prior of an edge"] == "probability 0.2, fixed"
+
+
+def test_the_report_says_how_columns_were_read() -> None:
+    table = pd.DataFrame({"sleep": ["no", "yes", "yes", "no"], "mood": [1, 4, 3, 2]})
+    model = SpikeSlabMRF(binarize={"mood": 3}, n_draws=5, n_warmup=5, random_state=0).fit(table)
+    told = dict(how_made(model.posterior_))["How columns were read"]
+    assert "Column 'sleep': 1 = 'yes', 0 = 'no'." in told
+    assert "Column 'mood': 1 = at least 3, 0 = less than 3." in told
+    plain = SpikeSlabMRF(n_draws=5, n_warmup=5, random_state=0).fit([[0, 1], [1, 0], [1, 1]])
+    assert dict(how_made(plain.posterior_))["How columns were read"] == "as they are, 0 and 1"
 
 
 # --- odd posteriors -------------------------------------------------------------------------

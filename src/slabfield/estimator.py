@@ -271,7 +271,7 @@ add_probability, delete_probability, pseudo_weight : optional
             "n_chains": self.n_chains, "n_rows": table.n_rows,
             "bias_scale": float(self.bias_scale), **problem.prior.facts(),
             "data_fingerprint": fingerprint(table), "versions": versions(),
-            "fell_back": "", "total_weight": table.total_weight,
+            "fell_back": "", "total_weight": table.total_weight, "coding": list(table.notes),
         }  # fmt: skip
         with checkpoint.at_work() if checkpoint else nullcontext():
             if checkpoint is None:

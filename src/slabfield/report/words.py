@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 ABSENT, SUPPORTED = 0.1, 0.9
 MOST_NAMED = 5
+# Columns of which is said how they were read
+MOST_NOTES = 20
 LONGEST_LIST = 12
 
 ENGINES = {
@@ -91,6 +93,7 @@ def how_made(posterior: Posterior) -> list[tuple[str, str]]:
     engine = str(told.get("engine", "unknown"))
     rows = [
         ("Rows of data", _counted(told.get("n_rows"))),
+        ("How columns were read", _coding(told.get("coding"))),
         ("Nodes", str(posterior.n_nodes)),
         ("Engine", f"{engine}: {ENGINES[engine]}" if engine in ENGINES else engine),
         ("Chains", str(draws.n_chains)),
@@ -123,6 +126,15 @@ def _strongest(posterior: Posterior) -> list[str]:
     chosen = supported[np.argsort(-np.abs(mean[supported]), kind="stable")][:MOST_NAMED]
     first, second = np.triu_indices(posterior.n_nodes, 1)
     return [f"{names[first[e]]} - {names[second[e]]} (coupling {mean[e]:.2f})" for e in chosen]
+
+
+def _coding(notes: Any) -> str:
+    if not isinstance(notes, list):
+        return "unknown"
+    if not notes:
+        return "as they are, 0 and 1"
+    more = f" And {len(notes) - MOST_NOTES} more." if len(notes) > MOST_NOTES else ""
+    return " ".join(map(str, notes[:MOST_NOTES])) + more
 
 
 def _inclusion_prior(facts: Any) -> str:
