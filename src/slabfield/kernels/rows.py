@@ -26,6 +26,7 @@ from slabfield.kernels.table import LN2, exponentiate
 SEGMENTS = 8
 # Mantissas, each between 1 and 2, that are multiplied before a logarithm
 MANTISSAS = 512
+MOST_PRODUCT = 1e300
 MANTISSA_MASK = (1 << 52) - 1
 ONE_BITS = 1023 << 52
 # Fields beyond this count as this, in a probability
@@ -74,13 +75,33 @@ def log_sum(p, x, i, j, low, change, room, bits, bounds, times):
     holds as many numbers as a segment, and ``bits`` is the same room seen as integers.
     """
     multiply_rows(p, x, i, j, low, change, room)
+    if times.size > 1:
+        return log_parts(room, bits, bounds, times)
+    total = take_exponents(bits) * LN2
+    if room.size <= MANTISSAS:
+        return times[0] * (total + math.log(product_of(room)))
+    for begin in range(0, room.size, MANTISSAS):
+        total += math.log(product_of(room[begin : begin + MANTISSAS]))
+    return times[0] * total
+
+
+@inner
+def log_parts(room, bits, bounds, times):
+    """Sum of the logarithms of positive numbers, those of each part so many times.
+
+    Most parts are short where there are many: they are gone through one by one.
+    """
     total = 0.0
     for part in range(times.size):
-        first, last = bounds[part], bounds[part + 1]
-        once = take_exponents(bits[first:last]) * LN2
-        for begin in range(first, last, MANTISSAS):
-            once += math.log(product_of(room[begin : min(begin + MANTISSAS, last)]))
-        total += times[part] * once
+        exponents, product, once = 0, 1.0, 0.0
+        for t in range(bounds[part], bounds[part + 1]):
+            exponents += (bits[t] >> 52) - 1023
+            bits[t] = (bits[t] & MANTISSA_MASK) | ONE_BITS
+            product *= room[t]
+            if product > MOST_PRODUCT:
+                once += math.log(product)
+                product = 1.0
+        total += times[part] * (once + exponents * LN2 + math.log(product))
     return total
 
 

@@ -148,7 +148,7 @@ def start_particles(
     state = modest_state(problem, kind, rng)
     if d > FULL_NODES:
         guess = rough_answer(problem, rng)
-        rough, plan = guess.state, planned(problem, guess.tally, guess.state, k)
+        rough, plan = guess.state, planned(problem, guess.tally, k, guess.state)
         if kind in ("pseudo", "half"):
             state = copy_of(rough)
             remove_free(state, problem, 0.5 if kind == "half" else 0.0, rng)
@@ -304,7 +304,9 @@ def revise(chain: CollapsedChain) -> CollapsedChain:
         fresh = fresh._replace(engine=revised_particles(chain, chain.engine, noise))
     if chain.plan.blocks.shape[0] > 0:
         k = chain.plan.blocks.shape[1]
-        return fresh._replace(plan=planned(problem, tally, chain.state, k))
+        # on rows rivals mix well as it is, and trying more costs more
+        state = chain.state if isinstance(chain.engine, ParticleCubes) else None
+        return fresh._replace(plan=planned(problem, tally, k, state))
     return fresh._replace(plan=chain.plan._replace(n_flips=flips_worth(tally.mean_chance)))
 
 
@@ -317,17 +319,19 @@ def first_plan(problem: Problem, k: int) -> Plan:
     return make_plan(score, np.zeros(score.size), model.ends, model.n_nodes, k)
 
 
-def planned(problem: Problem, tally: Tally, state: ChainState, k: int) -> Plan:
+def planned(problem: Problem, tally: Tally, k: int, state: ChainState | None = None) -> Plan:
     """Return a plan by what was seen of every edge, or else by its correlation in the data.
 
-    Edges that may stand for one that is there count too, and that one.
+    With a state, rivals of the edges that it has are looked after too.
     """
     model = problem.model
     chance = tally.mean_chance
     score = screen(problem.sums, model.ends)
     worth = np.where(tally.visits > 0, chance * (1 - chance), score / (1e3 + score))
-    present = state.members[: state.n_members[0]]
-    rivals = find_rivals(score, present, model.ends, model.n_nodes)
+    rivals = None
+    if state is not None:
+        present = state.members[: state.n_members[0]]
+        rivals = find_rivals(score, present, model.ends, model.n_nodes)
     worth = np.maximum(worth, 1e-3 * chance)
     return make_plan(worth, chance, model.ends, model.n_nodes, k, rivals)
 

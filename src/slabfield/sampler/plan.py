@@ -26,8 +26,8 @@ DECIDED = 0.003
 # Edges are rivals where their squared correlations differ by a factor of no less than this
 LEAST_ALIKE = 0.5
 RIVALS_PER_NODE = 2
-# Flips tried in a block where a sweep goes over all pairs, there at most, and in planned blocks
-N_FLIPS, MOST_FLIPS, PLANNED_FLIPS = 8, 30, 24
+# Flips tried in a block; at most, where a sweep goes over all pairs; and where there are rivals
+N_FLIPS, MOST_FLIPS, RIVAL_FLIPS = 8, 30, 24
 
 
 def no_plan(k: int, n_edges: int) -> Plan:
@@ -161,7 +161,7 @@ def make_plan(
             undecided[low * (2 * n_nodes - low - 1) // 2 + high - low - 1] = True
     edges_per_block = k * (k - 1) // 2
     n_random = max(int(RANDOM_SHARE * len(blocks)), worth.size // (edges_per_block * RAREST))
-    return Plan(blocks, n_random, undecided, PLANNED_FLIPS)
+    return Plan(blocks, n_random, undecided, N_FLIPS if rivals is None else RIVAL_FLIPS)
 
 
 def star_blocks(
