@@ -485,6 +485,7 @@ def test_compiling_is_told_once_with_its_time(
     assert again == took
     written = capsys.readouterr()
     assert written.err.splitlines() == [begins, took]
+    assert [record.levelname for record in caplog.records] == ["INFO", "INFO", "WARNING"]
     assert written.out == ""
 
 

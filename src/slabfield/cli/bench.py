@@ -12,7 +12,7 @@ def bench(quiet: options.Quiet = False) -> None:
     Times differ between machines, ratios hardly do: where one is far from the record, something
     keeps compiled code from being as fast as it can be.
     """
-    with plain_failures():
+    with plain_failures(quiet=quiet):
         import sys
 
         from rich import box

@@ -45,7 +45,7 @@ def compare(
     Writes compare.csv and compare.png. What is known of edges beforehand, only
     slabfield is told.
     """
-    with plain_failures():
+    with plain_failures(quiet=quiet):
         from slabfield.cli.request import read_request
         from slabfield.cli.scores import run_comparison
 

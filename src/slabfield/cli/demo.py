@@ -18,7 +18,7 @@ def demo(
     quiet: options.Quiet = False,
 ) -> None:
     """Learn the network of 16 pixels of handwritten digits, which scikit-learn carries."""
-    with plain_failures():
+    with plain_failures(quiet=quiet):
         from slabfield.cli.parse import parse_draws
         from slabfield.cli.run import Settings, run
         from slabfield.datasets import load_digits_binary

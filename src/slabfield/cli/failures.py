@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -19,8 +20,10 @@ HINTS = {
 
 
 @contextmanager
-def plain_failures(left: str = "nothing was written") -> Iterator[None]:
+def plain_failures(left: str = "nothing was written", quiet: bool = False) -> Iterator[None]:
     """Turn bad input and Ctrl-C into a message and an exit code; bugs keep their traceback.
+
+    Where it is to be quiet, nothing is said of compiling.
 
     Examples
     --------
@@ -30,6 +33,10 @@ def plain_failures(left: str = "nothing was written") -> Iterator[None]:
     """
     from slabfield.checks import InputError
 
+    logger = logging.getLogger("slabfield")
+    before = logger.level
+    if quiet:
+        logger.setLevel(logging.ERROR)
     try:
         yield
     except InputError as error:
@@ -44,3 +51,5 @@ def plain_failures(left: str = "nothing was written") -> Iterator[None]:
     except KeyboardInterrupt as stop:
         typer.echo(f"Interrupted; {str(stop) or left}.", err=True)
         raise typer.Exit(INTERRUPTED) from None
+    finally:
+        logger.setLevel(before)

@@ -42,7 +42,7 @@ def fit(
     draws (posterior.nc) and the page report.html. In edges.csv a name that a spreadsheet would take
     for a formula, one that begins with = + - or @, has a single quote before it.
     """
-    with plain_failures():
+    with plain_failures(quiet=quiet):
         from slabfield.cli.request import read_request
         from slabfield.cli.run import run
 

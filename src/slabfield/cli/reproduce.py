@@ -26,7 +26,8 @@ def reproduce(
     quiet: options.Quiet = False,
 ) -> None:
     """Make a FIGURE of Chen and Welling (2012) anew; a run that was stopped goes on."""
-    with plain_failures("what was finished is kept, and the same command goes on from there"):
+    left = "what was finished is kept, and the same command goes on from there"
+    with plain_failures(left, quiet):
         from slabfield.reproduce.run import reproduce as make
 
         make(figure, scale, out, jobs, quiet, cluster)

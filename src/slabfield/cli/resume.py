@@ -30,7 +30,7 @@ def resume(
 
     The result is that of a run that was never interrupted, and is written in FOLDER.
     """
-    with plain_failures():
+    with plain_failures(quiet=quiet):
         converged = resume_run(folder, draws, jobs, quiet, cluster)
     if not converged:
         raise typer.Exit(NOT_CONVERGED)

@@ -25,15 +25,16 @@ _told = False
 def tell_of_compiling(aloud: bool = False) -> Iterator[None]:
     """Say, while the context lasts, when compiling begins and in the end how long it took.
 
-    Both go to the logger ``slabfield`` at level INFO, and to the standard error stream where
-    asked. Code that is loaded from the disk, or was compiled before in this process, is no reason
-    to say anything: so it is said in the first fit after an installation. That compiling begins is
-    said once in a process.
+    Both are written to the standard error stream where asked, and else go to the logger
+    ``slabfield`` at level WARNING, which Python shows there too unless it is told otherwise: a
+    minute of silence would look like a fault. Code that is loaded from the disk, or was compiled
+    before in this process, is no reason to say anything: so it is said in the first fit after an
+    installation. That compiling begins is said once in a process.
 
     Parameters
     ----------
     aloud : bool
-        Whether to write to the standard error stream too.
+        Whether to write to the standard error stream, and to log at level INFO only.
 
     Examples
     --------
@@ -97,6 +98,6 @@ class _Compiling:
             self.say(f"Compiling took {self.seconds:.0f} s{kept}.")
 
     def say(self, text: str) -> None:
-        logger.info(text)
+        logger.log(logging.INFO if self.aloud else logging.WARNING, text)
         if self.aloud:
             print(text, file=sys.stderr)
