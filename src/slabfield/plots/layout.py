@@ -173,8 +173,8 @@ def bent_lines(
     --------
     >>> import numpy as np
     >>> from slabfield.plots.layout import bent_lines
-    >>> places = np.array([[-1, 0], [0, 0.02], [1, 0]])
-    >>> lines = bent_lines(places, np.full((3, 2), 0.2), np.array([0, 0]), np.array([1, 2]))
+    >>> places = np.array([[-1, 0], [0, 0.02], [1, 0], [0, -1]])
+    >>> lines = bent_lines(places, np.full((4, 2), 0.2), np.array([0, 0]), np.array([1, 2]))
     >>> len(lines[0]), bool(lines[1][:, 1].min() < -0.08)
     (2, True)
     """
