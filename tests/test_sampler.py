@@ -16,7 +16,8 @@ from slabfield.models.binary import BinaryPairwise
 from slabfield.moves.jump import jump_order
 from slabfield.moves.state import ChainState
 from slabfield.priors import Prior
-from slabfield.sampler import run, warmup
+from slabfield.sampler import paper as paper_chain
+from slabfield.sampler import warmup
 from slabfield.sampler.collapsed import CollapsedChain, start_collapsed, warm_up_collapsed
 from slabfield.sampler.paper import Chain, start_chain, warm_up
 from slabfield.sampler.parallel import run_chains
@@ -240,7 +241,7 @@ def test_p0_and_sigma0_that_are_fixed_are_told_in_every_draw(name: str) -> None:
 def test_the_books_agree_after_a_run(name: str) -> None:
     settings = with_wide_jumps(name)
     chain = warm_chain(problem_of(), settings, 2)
-    record = run.new_record(20, 5, 10, 10)
+    record = paper_chain.new_record(20, 5, 10, 10)
     structures = set()
     for draw in range(20):
         chain.iterate(record, draw, 1, settings.thin)
@@ -273,7 +274,7 @@ def test_a_sweep_visits_every_edge_once_and_every_bias(name: str, n_nodes: int) 
     before = chain.state.bias.copy()
     m = problem.model.n_interactions
     for sweep in range(1, 4):
-        chain.iterate(run.new_record(0, n_nodes, m, m), 0, 0, 1)
+        chain.iterate(paper_chain.new_record(0, n_nodes, m, m), 0, 0, 1)
         np.testing.assert_array_equal(chain.tally.visits, sweep)
         assert_tidy(chain.state)
     assert np.all(chain.state.bias != before)
@@ -326,7 +327,7 @@ def test_variances_are_averaged_over_warm_up_and_then_frozen(
     problem = problem_of()
     settings = replace((SCHEMES | FULL)[name], n_warmup=12, jump_scale=0.01)
     monkeypatch.setattr(Recorder, "seen", [], raising=False)
-    monkeypatch.setattr(run, "Averages", Recorder)
+    monkeypatch.setattr(paper_chain, "Averages", Recorder)
     result = run_chain(problem, settings, 5, 0, lambda _: None)
     assert len(Recorder.seen) == 12  # none while draws were kept
     variances = np.mean(Recorder.seen[4:], axis=0)
@@ -370,7 +371,7 @@ def test_brief_particles_restart_from_rows_drawn_evenly() -> None:
 
 def advanced(chain: Chain) -> NDArray[Any]:
     """Particles after one iteration, a row each."""
-    chain.iterate(run.new_record(0, 6, 15, 15), 0, 0, 1)
+    chain.iterate(paper_chain.new_record(0, 6, 15, 15), 0, 0, 1)
     particles: NDArray[Any] = chain.engine.states.T.copy()
     return particles
 
