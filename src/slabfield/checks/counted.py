@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from slabfield.checks.coding import Coder
-from slabfield.checks.delimited import check_names, find_delimiter
+from slabfield.checks.delimited import READ_ALIKE, check_names, find_delimiter
 from slabfield.checks.errors import InputError
 from slabfield.checks.table import CodedTable
 
@@ -118,11 +118,8 @@ def _text_chunks(
     reader = pd.read_csv(
         file,
         sep=delimiter,
-        header=0,
         names=names,
-        index_col=False,
-        skipinitialspace=True,
-        low_memory=False,
+        **READ_ALIKE,
         encoding=encoding,
         chunksize=chunk_rows or max(1, CHUNK_CELLS // len(names)),
     )

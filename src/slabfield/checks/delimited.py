@@ -7,7 +7,7 @@ import io
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from slabfield.checks.errors import InputError, check_width, listed
 
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+# How pandas reads a table, at once or in chunks
+READ_ALIKE: dict[str, Any] = {
+    "header": 0, "index_col": False, "skipinitialspace": True, "low_memory": False
+}  # fmt: skip
 
 
 def read_delimited(path: Path, content: bytes) -> pd.DataFrame:
@@ -48,14 +52,11 @@ def read_delimited(path: Path, content: bytes) -> pd.DataFrame:
     delimiter = find_delimiter(path, text)
     names = _check_lines(path, text, delimiter)
     try:
-        table = pd.read_csv(
+        table: pd.DataFrame = pd.read_csv(
             io.StringIO(text),
             sep=delimiter,
-            header=0,
             names=names,
-            index_col=False,
-            skipinitialspace=True,
-            low_memory=False,
+            **READ_ALIKE,
         )
     except (pd.errors.ParserError, ValueError) as error:
         raise InputError(

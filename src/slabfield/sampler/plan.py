@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from slabfield.kernels.cube import edge_number
 from slabfield.models.protocol import Sums
 from slabfield.moves.sweep import Plan
 
@@ -114,7 +115,7 @@ def rival_blocks(
     wanted: dict[int, list[int]] = {}
     for i, j, other in rivals.nodes.tolist():
         if not with_node[i] & with_node[j] & with_node[other]:
-            wanted.setdefault(i, []).extend(n for n in (j, other) if n not in wanted.get(i, []))
+            wanted.setdefault(i, []).extend((j, other))
     found = []
     for i, ends in wanted.items():
         ends = list(dict.fromkeys(ends))
@@ -158,7 +159,7 @@ def make_plan(
         i, *others = rivals.nodes.T
         for j in others:
             low, high = np.minimum(i, j), np.maximum(i, j)
-            undecided[low * (2 * n_nodes - low - 1) // 2 + high - low - 1] = True
+            undecided[edge_number.py_func(n_nodes, low, high)] = True
     edges_per_block = k * (k - 1) // 2
     n_random = max(int(RANDOM_SHARE * len(blocks)), worth.size // (edges_per_block * RAREST))
     return Plan(blocks, n_random, undecided, N_FLIPS if rivals is None else RIVAL_FLIPS)
