@@ -1,20 +1,36 @@
-"""Flips of several edges of a block at once: one stands for another, or two for two others."""
+"""Flips of edges of a block while the couplings of its other edges move along.
+
+One edge often stands for another, or two for two others, and what the others are like depends on
+which it is: single updates would have to cross states that fit the data badly.
+"""
 
 from __future__ import annotations
 
 import math
 
-from slabfield._jit import inner
-from slabfield.moves.pair import draw_value, facts_of, give, judge, log_odds_of, scale_of, steeper
+from slabfield._jit import fast, inner
+from slabfield.kernels.hill import (
+    add_times,
+    climb,
+    dot,
+    factorise,
+    fill_bias,
+    fill_feature,
+    solve_backward,
+    sum_of,
+    tilted,
+)
+from slabfield.moves.pair import MOST_SHARE, facts_of, log_odds_of, scale_of, steeper
 from slabfield.moves.state import insert, remove
 
 # Among how many nodes edges are flipped together
 MOST_NODES = 4
+LOG_TWO_PI = math.log(2 * math.pi)
 
 
 @inner
 def list_open(edges, n_edges, marked, listed):
-    """List the edges of a block that may be flipped together; return how many."""
+    """List the edges of a block that may be flipped; return how many."""
     count = 0
     for edge in range(n_edges):
         if marked[edges[edge, 0]]:
@@ -33,23 +49,24 @@ def shuffle(order, n_first, rng):
 
 @inner
 def choose_some(listed, n_open, rng):
-    """Bring two, three or four of the listed edges, at random, to the first places; how many."""
+    """Bring one to four of the listed edges, at random, to the first places; return how many."""
     uniform = rng.random()
-    size = min(2 if uniform < 0.5 else 3 if uniform < 0.75 else 4, n_open)
+    size = 1 if uniform < 0.3 else 2 if uniform < 0.7 else 3 if uniform < 0.85 else 4
+    size = min(size, n_open)
     shuffle(listed[:n_open], size, rng)
     return size
 
 
 @inner
 def may_flip(edges, chosen, inclusion, present):
-    """Whether edges are free, not all alike, and among at most four nodes: where they compete."""
+    """Whether edges are free and, if several, not all alike and among at most four nodes."""
     nodes, free, n_present = 0, True, 0
     for m in range(chosen.size):
         edge = chosen[m]
         nodes |= (1 << edges[edge, 1]) | (1 << edges[edge, 2])
         free = free and inclusion[edges[edge, 0]] != 0.0 and inclusion[edges[edge, 0]] != 1.0
         n_present += present[edges[edge, 0]]
-    if not free or n_present == 0 or n_present == chosen.size:
+    if not free or (chosen.size > 1 and (n_present == 0 or n_present == chosen.size)):
         return False
     count = 0
     while nodes:
@@ -58,70 +75,252 @@ def may_flip(edges, chosen, inclusion, present):
     return count <= MOST_NODES
 
 
-@inner
-def flip_edges(sums, prior, state, block, k, n_open, n_tries, rng):
-    """Draw some open edges of a block, some of them present; propose that each is what it is not.
+@fast
+def add_lanes(mass, weights):
+    """Sum the table over its lanes."""
+    for s in range(weights.size):
+        total = 0.0
+        for t in range(mass.shape[1]):
+            total += mass[s, t]
+        weights[s] = total
 
-    One edge often stands for another, or two for two others; single updates would have to cross
-    states that have all or none of them. Those absent are drawn one after the other, each from its
-    conditional with those still to come out; the ratio is that of the products of their evidence
-    and of the evidence, in the same order, of those that leave (equation 23). Edges forced or
-    forbidden stay out of it.
+
+@fast
+def spread_over(mass, factor, lanes):
+    """Sum every lane of the table, each state times a factor."""
+    for t in range(lanes.size):
+        lanes[t] = 0.0
+    for s in range(factor.size):
+        for t in range(lanes.size):
+            lanes[t] += factor[s] * mass[s, t]
+
+
+@fast
+def scale_states(mass, factor):
+    """Multiply every state of the table by a factor, in all lanes."""
+    for s in range(factor.size):
+        for t in range(mass.shape[1]):
+            mass[s, t] *= factor[s]
+
+
+@inner
+def look_around(sums, state, block, k, n_edges, scale):
+    """Fill in what is known of the hill at the state there is; tell whether its top was found."""
+    hill, edges, nodes, data_mean = block.hill, block.edges, block.nodes, block.data_mean
+    n_rows, slab_precision, _, bias_precision = scale
+    now, n = hill.now, k
+    for b in range(k):
+        now[b] = state.bias[nodes[b]]
+        hill.linear[b], hill.precision[b] = sums.bias[nodes[b]], bias_precision
+        hill.order[b] = b
+        fill_bias(hill.features[b], b)
+    for e in range(n_edges):
+        alpha, low, high, i, j, u, v = facts_of(edges, nodes, data_mean, e)
+        now[k + e] = state.coupling[alpha]
+        now[low] += u * now[k + e]
+        now[high] += v * now[k + e]
+        hill.linear[k + e] = sums.coupling[alpha] - u * sums.bias[i] - v * sums.bias[j]
+        hill.precision[k + e] = slab_precision
+        fill_feature(hill.features[k + e], low, high, u, v)
+        if state.present[alpha]:
+            hill.order[n] = k + e
+            n += 1
+    hill.mode[0, : k + n_edges] = now[: k + n_edges]
+    hill.weights[:] = 0.0
+    add_lanes(block.mass[: 1 << k], hill.weights[: 1 << k])
+    return climb(hill, k + n_edges, n, n_rows, hill.mode[0], hill.steepness[0]) > -math.inf
+
+
+@inner
+def height(values, log_sum, block, k, n_edges, scale):
+    """Log posterior of parameters given the structure, but for a constant.
+
+    ``slope`` of the hill gets the biases as the field has them, not centred.
     """
-    mass, lanes, nodes, edges = block.mass, block.sums, block.nodes, block.edges
-    residual, summed, before = block.residual[0], block.residual[1], block.before
-    coupling, bias, present, inclusion = state.coupling, state.bias, state.present, prior.inclusion
-    data_sum, bias_sum, data_mean = sums.coupling, sums.bias, block.data_mean
-    counts, n_lanes = block.counts, lanes.shape[1]
+    hill, edges, nodes, data_mean = block.hill, block.edges, block.nodes, block.data_mean
+    n_rows, slab_precision, _, bias_precision = scale
+    bias, linear, total = hill.slope, hill.linear, -n_rows * log_sum
+    for b in range(k):
+        bias[b] = values[b]
+        total += values[b] * linear[b]
+    for e in range(n_edges):
+        value = values[k + e]
+        if value != 0.0:
+            _, low, high, _, _, u, v = facts_of(edges, nodes, data_mean, e)
+            bias[low] -= u * value
+            bias[high] -= v * value
+            total += value * (linear[k + e] - 0.5 * slab_precision * value)
+    for b in range(k):
+        total -= 0.5 * bias_precision * bias[b] * bias[b]
+    return total
+
+
+@inner
+def noise_of_slopes(mass, k, lanes, hill, first, n, n_rows):
+    """Noise of the slopes, in standard deviations squared, of the last of n edges; their sum.
+
+    Each along the direction in which the edges before it give way. ``hill.shift`` gets them.
+    """
+    size, n_lanes, scratch, total = 1 << k, lanes.size, hill.scratch, 0.0
+    share = n_rows / sum_of(hill.power)
+    for last in range(first, n):
+        hill.slope[:last] = 0.0
+        hill.slope[last] = 1.0
+        solve_backward(hill.factor, last + 1, hill.slope)
+        scratch[:] = 0.0
+        for a in range(last + 1):
+            add_times(scratch, hill.features[hill.order[a]], hill.slope[a])
+        centre = dot(scratch, hill.power) * share / n_rows
+        for s in range(size):
+            scratch[s] = hill.tilt[s] * (scratch[s] - centre)
+        spread_over(mass[:size], scratch[:size], lanes)
+        noise = share * share * dot(lanes, lanes) * n_lanes / (n_lanes - 1.0)
+        hill.shift[last] = min(noise, MOST_SHARE)
+        total += hill.shift[last]
+    return total
+
+
+@inner
+def place(hill, n_all, n, kept):
+    """Fill ``hill.values`` with the parameters whose distances from the top are ``hill.normal``.
+
+    Distances are in standard deviations, each given those after it; those from ``kept`` on lie
+    closer to the top by what noise has moved it.
+    """
+    values, slope = hill.values, hill.slope
+    values[:n_all] = 0.0
+    for a in range(n):
+        slope[a] = hill.normal[a]
+        if a >= kept:
+            slope[a] *= math.sqrt(1.0 - hill.shift[a])
+    solve_backward(hill.factor, n, slope)
+    for a in range(n):
+        values[hill.order[a]] = hill.mode[1, hill.order[a]] + slope[a]
+
+
+@inner
+def flip_edges(sums, prior, state, block, k, n_edges, n_open, n_tries, rng):
+    """Draw some open edges of a block; propose that each is what it is not, and the others follow.
+
+    Where a hill of the couplings is about normal, its top, steepness and height say all about it.
+    The edges that stay keep their distances from the top, those that enter get theirs at random;
+    the ratio is that of equation 23. Edges forced or forbidden stay out of it.
+    """
+    mass, edges, hill = block.mass[: 1 << k], block.edges, block.hill
+    lanes, before = block.residual[0], block.residual[1]
+    present, inclusion, counts = state.present, prior.inclusion, block.counts
+    n_lanes, order, now, normal = mass.shape[1], hill.order, hill.now, hill.normal
+    features, weights, tilt, power = hill.features, hill.weights, hill.tilt, hill.power
+    scratch = hill.scratch
     prior_a, prior_b = prior.beta_a, prior.beta_b
     scale = scale_of(sums.n_rows, state.hyper[1], prior.bias_precision)
-    changed = False
-    for _ in range(min(n_tries, n_open * (n_open - 1) // 2)):
+    n_rows, slab_precision = scale[0], scale[1]
+    known, changed, altitude, n_all = False, False, 0.0, k + n_edges
+    for _ in range(min(n_tries, n_open * (n_open + 1) // 2)):
         size = choose_some(block.open, n_open, rng)
         chosen = block.open[:size]
         if not may_flip(edges, chosen, inclusion, present):
             continue
-        odds, count = 0.0, counts[0]
-        summed[:] = 0.0
-        for m in range(size - 1, -1, -1):
-            facts = facts_of(edges, nodes, data_mean, chosen[m])
-            alpha = facts[0]
-            before[m] = coupling[alpha]
-            if present[alpha]:
-                evidence, _, _ = judge(
-                    mass, k, lanes, residual, facts, data_sum, bias_sum, coupling, bias, scale
-                )
-                count -= 1 if math.isnan(inclusion[alpha]) else 0
-                odds -= evidence + log_odds_of(inclusion, counts, alpha, count, prior_a, prior_b)
-                summed -= residual
-                give(mass, k, facts, coupling, bias, 0.0)
+        if not known:
+            if not changed and not look_around(sums, state, block, k, n_edges, scale):
+                return False
+            log_sum = tilted(now, now, n_all, features, weights, tilt, power, scratch)
+            altitude = height(now, log_sum, block, k, n_edges, scale)
+            spread_over(mass, tilt[: 1 << k], before)
+            known = True
+        # those that stay, then those that leave
+        n_stay = k
+        for e in range(n_edges):
+            stays = present[edges[e, 0]] != 0
+            for m in range(size):
+                stays = stays and chosen[m] != e
+            if stays:
+                order[n_stay] = k + e
+                n_stay += 1
+        n_old, n_new, count = n_stay, n_stay, counts[0]
+        odds = -altitude
+        hill.mode[1, :n_all] = hill.mode[0, :n_all]
         for m in range(size):
-            facts = facts_of(edges, nodes, data_mean, chosen[m])
-            alpha = facts[0]
+            alpha = edges[chosen[m], 0]
+            if present[alpha]:
+                order[n_old] = k + chosen[m]
+                n_old += 1
+                hill.mode[1, k + chosen[m]] = 0.0
+                count -= 1 if math.isnan(inclusion[alpha]) else 0
+                odds -= log_odds_of(inclusion, counts, alpha, count, prior_a, prior_b)
+        odds += factorise(hill.steepness[0], order, n_old, hill.factor)
+        for a in range(n_old):
+            total = 0.0
+            for b in range(a, n_old):
+                total += hill.factor[b, a] * (now[order[b]] - hill.mode[0, order[b]])
+            normal[a] = total
+            if a >= n_stay:
+                odds -= 0.5 * total * total
+        if n_lanes > 1:
+            tilted(hill.mode[0], now, n_all, features, weights, tilt, power, scratch)
+            odds += 0.5 * noise_of_slopes(mass, k, lanes, hill, n_stay, n_old, n_rows)
+        # and those that enter
+        for m in range(size):
+            alpha = edges[chosen[m], 0]
             if not present[alpha]:
-                evidence, _, needs = judge(
-                    mass, k, lanes, residual, facts, data_sum, bias_sum, coupling, bias, scale
-                )
-                odds += evidence + log_odds_of(inclusion, counts, alpha, count, prior_a, prior_b)
+                order[n_new] = k + chosen[m]
+                normal[n_new] = rng.standard_normal()
+                odds += 0.5 * normal[n_new] ** 2
+                hill.shift[n_new] = 0.0
+                n_new += 1
+                odds += log_odds_of(inclusion, counts, alpha, count, prior_a, prior_b)
                 count += 1 if math.isnan(inclusion[alpha]) else 0
-                summed += residual
-                give(mass, k, facts, coupling, bias, draw_value(scale[0], needs, rng))
+        odds -= climb(hill, n_all, n_new, n_rows, hill.mode[1], hill.steepness[1])
+        odds += 0.5 * (n_new - n_old) * math.log(slab_precision)
+        if odds == math.inf:
+            continue
+        place(hill, n_all, n_new, n_new)
         noise = 0.0
         if n_lanes > 1:
-            for t in range(n_lanes):
-                noise += summed[t] ** 2
-            noise *= n_lanes / (n_lanes - 1.0)
-        accepted = rng.random() * (1.0 + math.exp(-odds * steeper(noise))) < 1.0
-        for m in range(size):
-            facts = facts_of(edges, nodes, data_mean, chosen[m])
-            alpha = facts[0]
-            if not accepted:
-                give(mass, k, facts, coupling, bias, before[m])
-            elif present[alpha]:
-                remove(state, alpha)
-            else:
-                insert(state, alpha)
-        if accepted:
-            counts[0] = count
-            changed = True
+            odds -= 0.5 * noise_of_slopes(mass, k, lanes, hill, n_stay, n_new, n_rows)
+        new_sum = tilted(hill.values, now, n_all, features, weights, tilt, power, scratch)
+        odds += height(hill.values, new_sum, block, k, n_edges, scale)
+        if n_lanes > 1:
+            spread_over(mass, tilt[: 1 << k], lanes)
+            noise = noise_between(lanes, before, n_rows)
+        if rng.random() * (1.0 + math.exp(-odds * steeper(noise))) >= 1.0:
+            continue
+        if n_lanes > 1:
+            place(hill, n_all, n_new, n_stay)
+            new_sum = tilted(hill.values, now, n_all, features, weights, tilt, power, scratch)
+            height(hill.values, new_sum, block, k, n_edges, scale)
+        accept(state, block, k, n_edges, chosen)
+        counts[0] = count
+        known, changed = False, True
     return changed
+
+
+@inner
+def noise_between(after, before, n_rows):
+    """Noise of a difference of log posteriors: of how much each lane adds to two sums."""
+    total, total_before, noise = sum_of(after), sum_of(before), 0.0
+    for t in range(after.size):
+        noise += (n_rows * (after[t] / total - before[t] / total_before)) ** 2
+    return noise * after.size / (after.size - 1.0)
+
+
+@inner
+def accept(state, block, k, n_edges, chosen):
+    """Take over what was proposed: structure, biases and couplings, table and top."""
+    hill, edges = block.hill, block.edges
+    n_all = k + n_edges
+    for b in range(k):
+        state.bias[block.nodes[b]] = hill.slope[b]
+    for e in range(n_edges):
+        state.coupling[edges[e, 0]] = hill.values[k + e]
+    hill.now[:n_all] = hill.values[:n_all]
+    for m in range(chosen.size):
+        alpha = edges[chosen[m], 0]
+        if state.present[alpha]:
+            remove(state, alpha)
+        else:
+            insert(state, alpha)
+    scale_states(block.mass[: 1 << k], hill.tilt[: 1 << k])
+    add_lanes(block.mass[: 1 << k], hill.weights[: 1 << k])
+    hill.mode[0, :n_all] = hill.mode[1, :n_all]
+    hill.steepness[0] = hill.steepness[1]

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from slabfield._jit import inner
 from slabfield.kernels.cube import halves, quadrants, tilt, tilt_node
+from slabfield.kernels.hill import Hill, new_hill
 from slabfield.kernels.slab import draw_around, survey
 from slabfield.moves.state import insert, remove
 
@@ -40,7 +41,7 @@ class Block(NamedTuple):
     """A block of nodes, the table of its states, and what is looked at within it.
 
     ``edges`` lists the edges of the block: their number, and the places of their ends in ``nodes``;
-    ``open`` which of these may be flipped together; ``before`` is room for their couplings.
+    ``open`` which of these may be flipped together; ``hill`` is room for what that needs.
     ``data_mean`` holds the means of all nodes in the data, and ``counts`` how many edges that share
     p0 are present, and how many there are.
     """
@@ -52,7 +53,7 @@ class Block(NamedTuple):
     residual: NDArray[np.float64]
     edges: NDArray[np.int64]
     open: NDArray[np.int64]
-    before: NDArray[np.float64]
+    hill: Hill
     data_mean: NDArray[np.float64]
     counts: NDArray[np.int64]
 
@@ -67,7 +68,7 @@ def new_block(data_mean: NDArray[np.float64], k: int, lanes: int) -> Block:
         np.zeros((2, lanes)),
         np.zeros((k * (k - 1) // 2, 3), np.int64),
         np.zeros(k * (k - 1) // 2, np.int64),
-        np.zeros(4),
+        new_hill(k),
         data_mean,
         np.zeros(2, np.int64),
     )

@@ -59,7 +59,9 @@ def update_cube(engine, sums, prior, state, block, k, n_edges, first, last, plan
     open_block(engine, state, block.nodes[:k], block.mass)
     changed = update_edges(sums, prior, state, block, k, n_edges, tally, rng)
     n_open = list_open(block.edges, n_edges, plan.open, block.open)
-    changed = flip_edges(sums, prior, state, block, k, n_open, plan.n_flips, rng) or changed
+    changed = (
+        flip_edges(sums, prior, state, block, k, n_edges, n_open, plan.n_flips, rng) or changed
+    )
     update_biases(sums, prior, state, block, k, first, last, rng)
     if changed or last > first:
         leave_block(engine, state, block.nodes[:k], block.mass, rng)
