@@ -104,7 +104,7 @@ def step_edges(engine, sums, prior, group_start, state, block, plan, tally, n, r
     for _ in range(n):
         k, n_edges = take_block(state, block, rng)
         open_block(engine, state, block.nodes, block.mass)
-        update_edges(sums, prior, state, block, k, n_edges, tally, rng)
+        update_edges(sums, prior, state, block, k, n_edges, 1.0, tally, rng)
         leave_block(engine, state, block.nodes, block.mass, rng)
     draw_hyper(state, prior, block.counts[1], group_start, rng)
 

@@ -19,6 +19,7 @@ from slabfield.kernels.table import largest_of
 LOG2E = np.float32(1.4426950408889634)
 LN2 = np.float32(0.6931471805599453)
 LOWEST = np.float32(-80.0)
+FURTHEST = np.float32(25.0)
 ZERO, HALF, ONE = np.float32(0.0), np.float32(0.5), np.float32(1.0)
 C2, C3, C4, C5, C6 = (np.float32(1.0 / f) for f in (2, 6, 24, 120, 720))
 SCALE = np.float32(2.0**-24)
@@ -63,6 +64,61 @@ def negative_size(field, low):
     """Fill ``low`` with -|h|."""
     for t in range(field.size):
         low[t] = -field[t] if field[t] > ZERO else field[t]
+
+
+@fast
+def chance_of(field, low, chance):
+    """Probability of 1 in every particle, given the field h and e^-|h|."""
+    for t in range(field.size):
+        small = low[t]
+        chance[t] = (ONE if field[t] > ZERO else small) / (ONE + small)
+
+
+@fast
+def add_row(target, source, factor):
+    """Add a multiple of a row to another."""
+    for t in range(target.size):
+        target[t] += factor * source[t]
+
+
+@fast
+def joint_exponents(field, partner, weight, with_partner):
+    """Keep fields within what single precision can exponentiate; add the coupling to one."""
+    for t in range(field.size):
+        h, g = field[t], partner[t]
+        h = -FURTHEST if h < -FURTHEST else FURTHEST if h > FURTHEST else h
+        g = -FURTHEST if g < -FURTHEST else FURTHEST if g > FURTHEST else g
+        field[t], partner[t], with_partner[t] = h, g, g + weight
+
+
+@fast
+def joint_chance(field, partner, with_partner, chance):
+    """Probability of 1 with a partner summed out, from the exponentials of their fields."""
+    for t in range(field.size):
+        one = field[t] * (ONE + with_partner[t])
+        chance[t] = one / (one + ONE + partner[t])
+
+
+@fast
+def lane_sums(values, sums):
+    """Sum the values of every lane's particles."""
+    width = values.size // sums.size
+    for lane in range(sums.size):
+        total = ZERO
+        for t in range(width):
+            total += values[lane * width + t]
+        sums[lane] = total
+
+
+@fast
+def lane_products(one, other, sums):
+    """Sum the products of two rows over every lane's particles."""
+    width = one.size // sums.size
+    for lane in range(sums.size):
+        total = ZERO
+        for t in range(width):
+            total += one[lane * width + t] * other[lane * width + t]
+        sums[lane] = total
 
 
 @fast

@@ -9,11 +9,16 @@ from numpy.typing import NDArray
 
 from slabfield._jit import inner
 from slabfield.kernels.cloud import (
+    add_row,
     add_up,
     block_weights,
     branch_single,
+    chance_of,
     exponentiate_single,
     fill_uniform,
+    joint_chance,
+    joint_exponents,
+    lane_sums,
     mix,
     negative_size,
     outside_field,
@@ -31,6 +36,10 @@ from slabfield.kernels.gibbs import accumulate, fill_neighbours, new_lanes, resa
 from slabfield.likelihood import engine as interface
 from slabfield.models.binary import BinaryPairwise
 
+# Groups of particles, independent of each other, that tell the noise of their sum
+N_LANES = 16
+# Two nodes whose coupling is larger than this move together
+LEAST_PARTNER = np.float32(1.0)
 # Particles are drawn anew when their weights leave fewer than this share of them effective
 LEAST_EFFECTIVE = 0.5
 
@@ -90,7 +99,11 @@ def leave_block(engine, state, nodes, mass, rng):
 
 
 class ParticleWork(NamedTuple):
-    """Workspace of the block that is open."""
+    """Workspace of the block that is open, and of all nodes' chances to be 1 in every particle.
+
+    ``chance`` (2, D, n) has them given all other nodes, and with the ``partner`` summed out, where
+    a node has one; ``chance_sums`` their sums by lane.
+    """
 
     field: Any
     low: Any
@@ -114,6 +127,9 @@ class ParticleWork(NamedTuple):
     before: Any
     after: Any
     parents: Any
+    chance: Any
+    chance_sums: Any
+    partner: Any
 
 
 class ParticleCubes(NamedTuple):
@@ -145,6 +161,7 @@ def particle_cubes(
     k: int,
     weighted: bool,
     rng: np.random.Generator,
+    n_lanes: int = N_LANES,
 ) -> ParticleCubes:
     """Return particles in random states."""
     first, second = model.ends
@@ -159,6 +176,7 @@ def particle_cubes(
         np.zeros(width, np.int32), room(width), np.zeros(1 << k),
         room(1 << k), room(1 << k), np.zeros((k, k)), np.zeros(k), np.zeros(d, np.bool_),
         np.zeros(d, np.int64), room(n), room(n), np.zeros(n, np.int32),
+        room(2, 0 if weighted else d, n), np.zeros((2, d, n_lanes)), np.zeros(d, np.int64),
     )  # fmt: skip
     return ParticleCubes(
         first, second, rng.integers(0, 2, (d, n)).astype(np.float32), new_lanes(n, rng),
@@ -247,6 +265,96 @@ def open_block_particles(engine, state, nodes, mass):
 
 @interface.leave_block.register(ParticleCubes)
 def leave_block_particles(engine, state, nodes, mass, rng):
+    """Draw the block anew in every particle, and sweep it and its neighbours."""
+    draw_block(engine, state, nodes, rng)
+    work, states = engine.work, engine.states
+    n_near = list_near(nodes, work.inside, engine.neighbours, engine.degree, work.near)
+    for _ in range(engine.n_sweeps):
+        for m in range(n_near):
+            i = work.near[m]
+            accumulate(
+                work.field, np.float32(state.bias[i]), engine.neighbours[i], engine.weights[i],
+                engine.degree[i], states,
+            )  # fmt: skip
+            resample(states[i], work.field, engine.lanes)
+
+
+@inner
+def show_chance(engine, state, i):
+    """Work out the chance of a node to be 1 in every particle, given its neighbours there.
+
+    A node that is strongly coupled with another hardly moves while that one stays; it becomes its
+    partner and is summed out.
+    """
+    work, states = engine.work, engine.states
+    neighbours, weights, degree = engine.neighbours[i], engine.weights[i], engine.degree[i]
+    bits = work.powers.view(np.int32)
+    accumulate(work.field, np.float32(state.bias[i]), neighbours, weights, degree, states)
+    negative_size(work.field, work.low)
+    exponentiate_single(work.low, work.powers, bits)
+    chance_of(work.field, work.low, work.chance[0, i])
+    lane_sums(work.chance[0, i], work.chance_sums[0, i])
+    partner, coupling = -1, LEAST_PARTNER
+    for m in range(degree):
+        if abs(weights[m]) > abs(coupling):
+            partner, coupling = neighbours[m], weights[m]
+    work.partner[i] = partner
+    if partner < 0:
+        work.chance[1, i] = work.chance[0, i]
+        work.chance_sums[1, i] = work.chance_sums[0, i]
+        return
+    accumulate(
+        work.total, np.float32(state.bias[partner]), engine.neighbours[partner],
+        engine.weights[partner], engine.degree[partner], states,
+    )  # fmt: skip
+    add_row(work.field, states[partner], -coupling)
+    add_row(work.total, states[i], -coupling)
+    joint_exponents(work.field, work.total, coupling, work.low)
+    exponentiate_single(work.field, work.powers, bits)
+    exponentiate_single(work.total, work.powers, bits)
+    exponentiate_single(work.low, work.powers, bits)
+    joint_chance(work.field, work.total, work.low, work.chance[1, i])
+    lane_sums(work.chance[1, i], work.chance_sums[1, i])
+
+
+@inner
+def are_neighbours(engine, i, j):
+    """Whether there is an edge between two nodes."""
+    found = False
+    for m in range(engine.degree[i]):
+        found = found or engine.neighbours[i, m] == j
+    return found
+
+
+@inner
+def apart(engine, i, j):
+    """Whether two nodes are independent given the others but for their partners, and have any.
+
+    Where they are not, chances are to be taken that are given the partners too.
+    """
+    p, q = engine.work.partner[i], engine.work.partner[j]
+    if p < 0 and q < 0:
+        return False
+    if p in (j, q) or q == i:
+        return False
+    if p >= 0 and are_neighbours(engine, p, j):
+        return False
+    if q >= 0 and are_neighbours(engine, q, i):
+        return False
+    return p < 0 or q < 0 or not are_neighbours(engine, p, q)
+
+
+@inner
+def show_chances_near(engine, state, nodes):
+    """Work out the chances of some nodes and of their neighbours."""
+    work = engine.work
+    n_near = list_near(nodes, work.inside, engine.neighbours, engine.degree, work.near)
+    for m in range(n_near):
+        show_chance(engine, state, work.near[m])
+
+
+@inner
+def draw_block(engine, state, nodes, rng):
     """Draw the block anew in every particle, and take over the couplings within it."""
     work, states = engine.work, engine.states
     n, k = states.shape[1], nodes.size
@@ -279,15 +387,6 @@ def leave_block_particles(engine, state, nodes, mass, rng):
         if total * total < LEAST_EFFECTIVE * n * squares:
             resample_all(states, engine.importance, rng.random(), work.parents, work.field)
     keep_neighbours(engine, work, nodes)
-    n_near = list_near(nodes, work.inside, engine.neighbours, engine.degree, work.near)
-    for _ in range(engine.n_sweeps):
-        for m in range(n_near):
-            i = work.near[m]
-            accumulate(
-                work.field, np.float32(state.bias[i]), engine.neighbours[i], engine.weights[i],
-                engine.degree[i], states,
-            )  # fmt: skip
-            resample(states[i], work.field, engine.lanes)
 
 
 @inner

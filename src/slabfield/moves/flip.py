@@ -48,31 +48,48 @@ def shuffle(order, n_first, rng):
 
 
 @inner
-def choose_some(listed, n_open, rng):
-    """Bring one to four of the listed edges, at random, to the first places; return how many."""
+def choose_some(edges, listed, n_open, rng):
+    """Bring one to four of the listed edges, at random, to the first places; return how many.
+
+    Two are such that share a node, if there are any; which come does not depend on the state.
+    """
     uniform = rng.random()
-    size = 1 if uniform < 0.3 else 2 if uniform < 0.7 else 3 if uniform < 0.85 else 4
+    size = 1 if uniform < 0.25 else 2 if uniform < 0.75 else 3 if uniform < 0.9 else 4
     size = min(size, n_open)
-    shuffle(listed[:n_open], size, rng)
-    return size
+    if size != 2:
+        shuffle(listed[:n_open], size, rng)
+        return size
+    shuffle(listed[:n_open], 1, rng)
+    low, high = edges[listed[0], 1], edges[listed[0], 2]
+    count, place = 0, 0
+    for m in range(1, n_open):
+        first, second = edges[listed[m], 1], edges[listed[m], 2]
+        if first in (low, high) or second in (low, high):
+            count += 1
+            if rng.random() * count < 1.0:
+                place = m
+    if count == 0:
+        return 1
+    listed[1], listed[place] = listed[place], listed[1]
+    return 2
 
 
 @inner
 def may_flip(edges, chosen, inclusion, present):
-    """Whether edges are free and, if several, not all alike and among at most four nodes."""
+    """Whether edges are free and, if more than two, not all alike and among four nodes at most."""
     nodes, free, n_present = 0, True, 0
     for m in range(chosen.size):
         edge = chosen[m]
         nodes |= (1 << edges[edge, 1]) | (1 << edges[edge, 2])
         free = free and inclusion[edges[edge, 0]] != 0.0 and inclusion[edges[edge, 0]] != 1.0
         n_present += present[edges[edge, 0]]
-    if not free or (chosen.size > 1 and (n_present == 0 or n_present == chosen.size)):
-        return False
+    if not free or chosen.size < 3:
+        return free
     count = 0
     while nodes:
         nodes &= nodes - 1
         count += 1
-    return count <= MOST_NODES
+    return 0 < n_present < chosen.size and count <= MOST_NODES
 
 
 @fast
@@ -217,7 +234,7 @@ def flip_edges(sums, prior, state, block, k, n_edges, n_open, n_tries, rng):
     n_rows, slab_precision = scale[0], scale[1]
     known, changed, altitude, n_all = False, False, 0.0, k + n_edges
     for _ in range(min(n_tries, n_open * (n_open + 1) // 2)):
-        size = choose_some(block.open, n_open, rng)
+        size = choose_some(edges, block.open, n_open, rng)
         chosen = block.open[:size]
         if not may_flip(edges, chosen, inclusion, present):
             continue

@@ -228,11 +228,12 @@ def log_odds_of(inclusion, counts, alpha, others, prior_a, prior_b):
 
 
 @inner
-def update_edges(sums, prior, state, block, k, n_edges, tally, rng):
+def update_edges(sums, prior, state, block, k, n_edges, visit, tally, rng):
     """Draw presence and coupling of the listed edges, one after the other, from their conditionals.
 
     With the coupling integrated out, presence has a probability of its own; the coupling given
-    presence is then an exact draw.
+    presence is then an exact draw. ``visit`` is how probable it was that absent edges are looked
+    at, and one where they always are.
     """
     mass, lanes, residual, nodes, edges = (
         block.mass, block.sums, block.residual[0], block.nodes, block.edges,
@@ -262,7 +263,7 @@ def update_edges(sums, prior, state, block, k, n_edges, tally, rng):
             chance = 1.0 / (1.0 + math.exp(-odds))
             chances[alpha] += chance
             visits[alpha] += 1
-            stays = rng.random() < chance
+            stays = rng.random() * visit < chance
         if stays:
             value = draw_value(scale[0], needs, rng)
         if stays != (present[alpha] != 0):

@@ -16,17 +16,20 @@ from slabfield.likelihood.pseudo import PseudoRows
 from slabfield.moves import rows
 from slabfield.moves.flip import flip_edges, list_open, shuffle
 from slabfield.moves.pair import scale_of, update_biases, update_edges
+from slabfield.moves.rare import update_rare
 
 
 class Plan(NamedTuple):
     """What a sweep does: the blocks that it always updates, and how many more drawn at random.
 
-    With no blocks, a sweep goes over all pairs of nodes. ``open`` marks the edges that may be
-    flipped together, and ``n_flips`` says how often that is tried in a block.
+    With no blocks, a sweep goes over all pairs of nodes. ``covered`` marks the edges that blocks of
+    the plan have, ``open`` those that may be flipped together, and ``n_flips`` says how often that
+    is tried in a block.
     """
 
     blocks: NDArray[np.int64]
     n_random: int
+    covered: NDArray[np.bool_]
     open: NDArray[np.bool_]
     n_flips: int
 
@@ -57,7 +60,7 @@ def update_block(engine, sums, prior, state, block, k, n_edges, first, last, pla
 def update_cube(engine, sums, prior, state, block, k, n_edges, first, last, plan, tally, rng):
     """Update a block by the table of its states, all other nodes summed out."""
     open_block(engine, state, block.nodes[:k], block.mass)
-    changed = update_edges(sums, prior, state, block, k, n_edges, tally, rng)
+    changed = update_edges(sums, prior, state, block, k, n_edges, 1.0, tally, rng)
     n_open = list_open(block.edges, n_edges, plan.open, block.open)
     changed = (
         flip_edges(sums, prior, state, block, k, n_edges, n_open, plan.n_flips, rng) or changed
@@ -89,11 +92,11 @@ def count_learnt(inclusion, present, counts):
 
 @inner
 def planned_sweep(engine, sums, prior, state, block, plan, tally, rng):
-    """Update the blocks of the plan, and blocks of nodes drawn at random.
+    """Update the blocks of the plan, blocks of nodes drawn at random, and rare edges one by one.
 
     Which blocks come does not depend on the state, so each update by itself leaves the posterior
-    as it is. Edges that are most likely absent are met in random blocks only. Every node comes
-    first in a block of its own, where its bias is updated.
+    as it is. Edges that are most likely absent are met in random blocks only, or one by one. Every
+    node comes first in a block of its own, where its bias is updated.
     """
     n_nodes, k = state.bias.size, block.nodes.size
     count_learnt(prior.inclusion, state.present, block.counts)
@@ -106,6 +109,8 @@ def planned_sweep(engine, sums, prior, state, block, plan, tally, rng):
         block.nodes[:] = block.order[:k]
         n_edges = list_edges(block, n_nodes, k, k, True, True)
         update_block(engine, sums, prior, state, block, k, n_edges, 0, 0, plan, tally, rng)
+    shuffle(block.order, n_nodes, rng)
+    update_rare(engine, sums, prior, state, block, plan, tally, rng)
 
 
 @inner

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slabfield.likelihood.cubes import (
+    N_LANES,
     ExactCubes,
     ParticleCubes,
     block_size,
@@ -36,7 +37,6 @@ from slabfield.sampler.warmup import Problem, chunks
 
 Array = NDArray[np.float64]
 
-N_LANES = 16
 PARTICLE_BLOCK = 6
 FEWEST_PARTICLES, MOST_PARTICLES = 512, 16_384
 FIRST_SWEEPS = 2

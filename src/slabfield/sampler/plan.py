@@ -23,17 +23,18 @@ LIKELY = 0.02
 RANDOM_SHARE = 0.6
 RAREST = 40
 # Edges closer than this to certain are not flipped together with others, unless they are rivals
-DECIDED = 0.003
+DECIDED = 0.02
 # Edges are rivals where their squared correlations differ by a factor of no less than this
 LEAST_ALIKE = 0.5
 RIVALS_PER_NODE = 2
 # Flips tried in a block; at most, where a sweep goes over all pairs; and where there are rivals
-N_FLIPS, MOST_FLIPS, RIVAL_FLIPS = 8, 30, 24
+N_FLIPS, MOST_FLIPS, RIVAL_FLIPS = 8, 30, 8
 
 
 def no_plan(k: int, n_edges: int) -> Plan:
     """Return the plan of going over all pairs, all of them open."""
-    return Plan(np.zeros((0, k), np.int64), 0, np.ones(n_edges, np.bool_), N_FLIPS)
+    every = np.ones(n_edges, np.bool_)
+    return Plan(np.zeros((0, k), np.int64), 0, every, every, N_FLIPS)
 
 
 def flips_worth(chance: NDArray[np.float64]) -> int:
@@ -160,9 +161,19 @@ def make_plan(
         for j in others:
             low, high = np.minimum(i, j), np.maximum(i, j)
             undecided[edge_number.py_func(n_nodes, low, high)] = True
+    covered = np.zeros(worth.size, np.bool_)
+    for a in range(k):
+        for b in range(a):
+            low, high = (
+                np.minimum(blocks[:, a], blocks[:, b]),
+                np.maximum(blocks[:, a], blocks[:, b]),
+            )
+            covered[edge_number.py_func(n_nodes, low, high)] = True
     edges_per_block = k * (k - 1) // 2
     n_random = max(int(RANDOM_SHARE * len(blocks)), worth.size // (edges_per_block * RAREST))
-    return Plan(blocks, n_random, undecided, N_FLIPS if rivals is None else RIVAL_FLIPS)
+    if rivals is not None:
+        n_random = 0
+    return Plan(blocks, n_random, covered, undecided, N_FLIPS if rivals is None else RIVAL_FLIPS)
 
 
 def star_blocks(

@@ -1,0 +1,147 @@
+r"""Rare edges: those that no block of a plan has, all of them looked at in every sweep.
+
+Where an edge is absent its two nodes are independent given all others. With :math:`q_i` the chance
+of node i in every particle, the probabilities that its update needs are means of :math:`q_i q_j`:
+for all pairs, a product of a matrix with its transpose. Hardly any edge enters. A glance, by the
+slope and the steepness at zero, bounds its chance; whether a pair is looked at closely is drawn by
+that bound, and the draw of the edge itself makes up for it (equation 24).
+"""
+
+from __future__ import annotations
+
+import math
+
+from slabfield._jit import fast, generic, inner
+from slabfield.kernels.cloud import lane_products
+from slabfield.kernels.cube import edge_number
+from slabfield.likelihood.cubes import (
+    ExactCubes,
+    ParticleCubes,
+    apart,
+    draw_block,
+    show_chance,
+    show_chances_near,
+)
+from slabfield.likelihood.engine import open_block
+from slabfield.likelihood.pseudo import PseudoRows
+from slabfield.moves.pair import MOST_SHARE, log_odds_of, scale_of, steeper, update_edges
+
+# An edge whose chance is this at a glance is looked at closely; others in proportion to theirs
+WORTH_A_LOOK = 0.02
+MARGIN, LEAST_VISIT = 1.5, 1e-4
+# Nodes whose chances fit into fast memory together
+TILE = 16
+
+
+@fast
+def lane_spread(products, first, second, u, v, mean):
+    """Sum of the squares of what lanes differ by, in the sum of an edge's centred feature."""
+    total = 0.0
+    for t in range(products.size):
+        error = products[t] - u * first[t] - v * second[t] - mean
+        total += error * error
+    return total
+
+
+@fast
+def total_of(values):
+    """Sum of an array."""
+    total = 0.0
+    for t in range(values.size):
+        total += values[t]
+    return total
+
+
+@inner
+def glance(products, first, second, n, slope, u, v, prior_odds, n_rows, slab, precision):
+    """Chance of an absent edge by slope and steepness at zero, and the noise of its log odds.
+
+    ``products``, ``first`` and ``second`` are sums by lane over n particles of the chances of both
+    ends and of each; ``slope`` is that of the data and priors.
+    """
+    both, one, other, n_lanes = (
+        total_of(products) / n,
+        total_of(first) / n,
+        total_of(second) / n,
+        products.size,
+    )
+    mean = both - u * one - v * other
+    square = (one - both) * u * u + (other - both) * v * v + both * (1 - u - v) ** 2
+    steepness = n_rows * (square - mean * mean) + precision
+    gain = slope - n_rows * mean
+    spread = lane_spread(products, first, second, u, v, mean * n / n_lanes)
+    noise = (n_rows / n) ** 2 * spread * n_lanes / (n_lanes - 1.0)
+    evidence = 0.5 * gain * gain / steepness + 0.5 * math.log(slab / steepness)
+    evidence -= 0.5 * min(noise / steepness, MOST_SHARE)
+    noise *= (gain / steepness) ** 2
+    odds = (evidence + prior_odds) * steeper(noise)
+    return 1.0 / (1.0 + math.exp(-odds)), noise
+
+
+@generic
+def update_rare(engine, sums, prior, state, block, plan, tally, rng):
+    """Update every edge that no block of the plan has, once."""
+
+
+@update_rare.register(ExactCubes)
+@update_rare.register(PseudoRows)
+def update_none(engine, sums, prior, state, block, plan, tally, rng):
+    """Nothing: all pairs are in blocks, of the plan or drawn at random."""
+
+
+@update_rare.register(ParticleCubes)
+def update_all_rare(engine, sums, prior, state, block, plan, tally, rng):
+    """Glance at every pair, tile by tile, and look closely at few."""
+    n_nodes, order = state.bias.size, block.order
+    for i in range(n_nodes):
+        show_chance(engine, state, i)
+    for a in range(0, n_nodes, TILE):
+        for b in range(a, n_nodes, TILE):
+            for p in range(a, min(a + TILE, n_nodes)):
+                for q in range(max(b, p + 1), min(b + TILE, n_nodes)):
+                    i, j = min(order[p], order[q]), max(order[p], order[q])
+                    alpha = edge_number(n_nodes, i, j)
+                    if not plan.covered[alpha] and prior.inclusion[alpha] != 0.0:
+                        update_one(engine, sums, prior, state, block, tally, alpha, i, j, rng)
+
+
+@inner
+def update_one(engine, sums, prior, state, block, tally, alpha, i, j, rng):
+    """Update one edge, if it is present or worth a look."""
+    work, bias, data_mean, visit = engine.work, state.bias, block.data_mean, 1.0
+    if not state.present[alpha] and prior.inclusion[alpha] != 1.0:
+        u, v = data_mean[j], data_mean[i]
+        n_rows, slab, _, bias_precision = scale_of(
+            sums.n_rows, state.hyper[1], prior.bias_precision
+        )
+        slope = sums.coupling[alpha] - u * sums.bias[i] - v * sums.bias[j]
+        slope += bias_precision * (u * bias[i] + v * bias[j])
+        prior_odds = log_odds_of(
+            prior.inclusion, block.counts, alpha, block.counts[0], prior.beta_a, prior.beta_b
+        )
+        products, which = block.residual[0], 1 if apart(engine, i, j) else 0
+        chances, lanes = work.chance[which], work.chance_sums[which]
+        lane_products(chances[i], chances[j], products)
+        chance, noise = glance(
+            products, lanes[i], lanes[j], chances.shape[1], slope, u, v, prior_odds, n_rows, slab,
+            slab + bias_precision * (u * u + v * v),
+        )  # fmt: skip
+        if chance < WORTH_A_LOOK:
+            visit = min(MARGIN * chance * math.exp(math.sqrt(noise)) + LEAST_VISIT, 1.0)
+        if rng.random() >= visit:
+            tally.chance[alpha] += chance
+            tally.visits[alpha] += 1
+            return
+    k = 2
+    block.nodes[0], block.nodes[1] = i, j
+    for m in range(2):
+        partner = work.partner[block.nodes[m]]
+        if partner >= 0 and partner != i and partner != j and (k < 3 or partner != block.nodes[2]):
+            block.nodes[k] = partner
+            k += 1
+    nodes = block.nodes[:k]
+    block.edges[0, 0], block.edges[0, 1], block.edges[0, 2] = alpha, 0, 1
+    open_block(engine, state, nodes, block.mass)
+    if update_edges(sums, prior, state, block, k, 1, visit, tally, rng):
+        draw_block(engine, state, nodes, rng)
+        show_chances_near(engine, state, nodes)
