@@ -47,7 +47,8 @@ MOVES = {
 COLLAPSED = ["edges", "swaps", "biases", "full sweep", "planned sweep"]
 # Blocks of four of the five nodes: one is summed out, and a full sweep has a last group of one
 BLOCK_SIZE = 4
-PLAN = Plan(np.array([[0, 1, 2, 3], [4, 2, 1, 0]]), 1, np.zeros(10, np.bool_), np.ones(10, np.bool_), 8)
+ALL = np.ones(10, np.bool_)
+PLAN = Plan(np.array([[0, 1, 2, 3], [4, 2, 1, 0]]), 1, ALL, ALL, 8)
 
 
 def copy_state(state: ChainState) -> ChainState:

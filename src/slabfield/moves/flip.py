@@ -216,7 +216,7 @@ def place(hill, n_all, n, kept):
 
 
 @inner
-def flip_edges(sums, prior, state, block, k, n_edges, n_open, n_tries, rng):
+def flip_edges(sums, prior, state, block, k, n_edges, n_open, n_tries, tally, rng):
     """Draw some open edges of a block; propose that each is what it is not, and the others follow.
 
     Where a hill of the couplings is about normal, its top, steepness and height say all about it.
@@ -300,7 +300,10 @@ def flip_edges(sums, prior, state, block, k, n_edges, n_open, n_tries, rng):
         if n_lanes > 1:
             spread_over(mass, tilt[: 1 << k], lanes)
             noise = noise_between(lanes, before, n_rows)
-        if rng.random() * (1.0 + math.exp(-odds * steeper(noise))) >= 1.0:
+        chance = 1.0 / (1.0 + math.exp(-odds * steeper(noise)))
+        for m in range(size):
+            tally.flips[edges[chosen[m], 0]] += chance
+        if rng.random() >= chance:
             continue
         if n_lanes > 1:
             place(hill, n_all, n_new, n_stay)

@@ -77,11 +77,13 @@ def new_block(data_mean: NDArray[np.float64], k: int, lanes: int) -> Block:
 class Tally(NamedTuple):
     """Sums of the conditional probabilities that edges are present, and numbers of visits.
 
-    ``noise`` sums the noise variance of log odds near zero, and counts them.
+    ``flips`` sums the chances of flips that an edge took part in, together with others; ``noise``
+    the noise variance of log odds near zero, and counts them.
     """
 
     chance: NDArray[np.float64]
     visits: NDArray[np.int64]
+    flips: NDArray[np.float64]
     noise: NDArray[np.float64]
 
     @property
@@ -92,7 +94,7 @@ class Tally(NamedTuple):
 
 def new_tally(n_edges: int) -> Tally:
     """Return empty sums."""
-    return Tally(np.zeros(n_edges), np.zeros(n_edges, np.int64), np.zeros(2))
+    return Tally(np.zeros(n_edges), np.zeros(n_edges, np.int64), np.zeros(n_edges), np.zeros(2))
 
 
 # Named tuples are not handed on inside loops: each time, references to their arrays are counted.

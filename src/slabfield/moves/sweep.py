@@ -63,7 +63,8 @@ def update_cube(engine, sums, prior, state, block, k, n_edges, first, last, plan
     changed = update_edges(sums, prior, state, block, k, n_edges, 1.0, tally, rng)
     n_open = list_open(block.edges, n_edges, plan.open, block.open)
     changed = (
-        flip_edges(sums, prior, state, block, k, n_edges, n_open, plan.n_flips, rng) or changed
+        flip_edges(sums, prior, state, block, k, n_edges, n_open, plan.n_flips, tally, rng)
+        or changed
     )
     update_biases(sums, prior, state, block, k, first, last, rng)
     if changed or last > first:

@@ -23,8 +23,11 @@ from slabfield.moves.state import ChainState, Info
 from slabfield.moves.sweep import Plan
 from slabfield.sampler.iteration import Record, collapsed, new_record, settle
 from slabfield.sampler.plan import (
+    CERTAIN,
     FULL_NODES,
     FULL_NODES_ON_ROWS,
+    SEEN,
+    all_open,
     find_rivals,
     flips_worth,
     make_plan,
@@ -148,7 +151,7 @@ def start_particles(
     state = modest_state(problem, kind, rng)
     if d > FULL_NODES:
         guess = rough_answer(problem, rng)
-        rough, plan = guess.state, planned(problem, guess.tally, k, guess.state)
+        rough, plan = guess.state, all_open(planned(problem, guess.tally, k, guess.state))
         if kind in ("pseudo", "half"):
             state = copy_of(rough)
             remove_free(state, problem, 0.5 if kind == "half" else 0.0, rng)
@@ -228,7 +231,7 @@ def warming_collapsed(
             report(n)
             done += n
             if done == mark:
-                chain = begun_anew(chain) if trapped(chain) else revise(chain)
+                chain = begun_anew(chain) if trapped(chain) else revise(chain, mark == total)
             yield chain, done
 
 
@@ -294,20 +297,27 @@ def sweeps_to_forget(engine: ParticleCubes, state: ChainState, rng: np.random.Ge
     return int(forgotten[0]) if forgotten.size else most
 
 
-def revise(chain: CollapsedChain) -> CollapsedChain:
-    """Settle plan and particles by what was seen since the last time; forget what was seen."""
+def revise(chain: CollapsedChain, at_last: bool = True) -> CollapsedChain:
+    """Settle plan and particles by what was seen since the last time; forget what was seen.
+
+    Until the last time all edges of a plan's blocks are open, to see which can be flipped.
+    """
     problem, tally = chain.problem, chain.tally
     model = problem.model
     noise = float(tally.noise[0] / max(tally.noise[1], 1.0))
     fresh = chain._replace(tally=new_tally(model.n_interactions), noise=noise)
     if isinstance(chain.engine, ParticleCubes):
         fresh = fresh._replace(engine=revised_particles(chain, chain.engine, noise))
-    if chain.plan.blocks.shape[0] > 0:
-        k = chain.plan.blocks.shape[1]
-        # on rows rivals mix well as it is, and trying more costs more
-        state = chain.state if isinstance(chain.engine, ParticleCubes) else None
-        return fresh._replace(plan=planned(problem, tally, k, state))
-    return fresh._replace(plan=chain.plan._replace(n_flips=flips_worth(tally.mean_chance)))
+    if chain.plan.blocks.shape[0] == 0:
+        return fresh._replace(plan=chain.plan._replace(n_flips=flips_worth(tally.mean_chance)))
+    k = chain.plan.blocks.shape[1]
+    # on rows rivals mix well as it is, and trying more costs more
+    if not isinstance(chain.engine, ParticleCubes):
+        return fresh._replace(plan=planned(problem, tally, k))
+    plan = planned(problem, tally, k, chain.state)
+    if at_last:
+        return fresh._replace(plan=plan._replace(open=plan.open | (tally.flips >= SEEN)))
+    return fresh._replace(plan=all_open(plan))
 
 
 def first_plan(problem: Problem, k: int) -> Plan:
@@ -332,7 +342,7 @@ def planned(problem: Problem, tally: Tally, k: int, state: ChainState | None = N
     if state is not None:
         present = state.members[: state.n_members[0]]
         rivals = find_rivals(score, present, model.ends, model.n_nodes)
-    worth = np.maximum(worth, 1e-3 * chance)
+    worth = np.maximum(worth, CERTAIN * chance)
     return make_plan(worth, chance, model.ends, model.n_nodes, k, rivals)
 
 

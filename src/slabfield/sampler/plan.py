@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,16 +18,22 @@ FULL_NODES_ON_ROWS = 64
 # Likely edges that a plan looks after, a node; the others are met in random blocks
 EDGES_PER_NODE = 4
 LIKELY = 0.02
-# Random blocks, as a share of the others; every pair is met once in RAREST sweeps, or more often
+# Edges that are there and certain are worth as much as others of this probability
+CERTAIN = 0.01
+# On rows, random blocks, as a share of the others; every pair is met once in RAREST sweeps, or more
+# often
 RANDOM_SHARE = 0.6
 RAREST = 40
-# Edges closer than this to certain are not flipped together with others, unless they are rivals
-DECIDED = 0.02
-# Edges are rivals where their squared correlations differ by a factor of no less than this
-LEAST_ALIKE = 0.5
+# Edges closer than this to certain are not flipped, unless it was seen that they can be together
+# with others: that the chances of such flips add up to SEEN
+DECIDED, SEEN = 0.02, 0.05
+# Edges are rivals where their log-likelihoods, each alone, differ by no more than this, and where
+# what their other ends have in common is this large a share of the larger
+MOST_APART, LEAST_SHARED = 10.0, 0.5
 RIVALS_PER_NODE = 2
-# Flips tried in a block; at most, where a sweep goes over all pairs; and where there are rivals
-N_FLIPS, MOST_FLIPS, RIVAL_FLIPS = 8, 30, 8
+# Flips tried in a block; while it is seen which can be; and at most, where a sweep goes over all
+# pairs
+N_FLIPS, FIRST_FLIPS, MOST_FLIPS = 8, 16, 30
 
 
 def no_plan(k: int, n_edges: int) -> Plan:
@@ -54,56 +59,53 @@ def screen(sums: Sums, ends: tuple[NDArray[np.int64], NDArray[np.int64]]) -> NDA
     return score
 
 
-class Rivals(NamedTuple):
-    """Pairs of edges that may stand for each other, the most alike first.
-
-    ``nodes`` has the node that the two share, the other end of the one that is there, and of the
-    one that is not; ``alike`` how much alike they are correlated in the data, at most one.
-    """
-
-    nodes: NDArray[np.int64]
-    alike: NDArray[np.float64]
-
-
 def find_rivals(
     score: NDArray[np.float64],
     present: NDArray[np.int64],
     ends: tuple[NDArray[np.int64], NDArray[np.int64]],
     n_nodes: int,
-) -> Rivals:
-    """Find pairs of edges of which one may stand for the other.
+) -> NDArray[np.int64]:
+    """Find pairs of edges of which one may stand for the other, the most likely to do so first.
 
     Two edges that share a node explain the same data where their other ends go together. While one
     is there the other has hardly a chance, and looks decided. What gives such a pair away is that
-    they are correlated almost alike in the data.
+    each alone would explain the data almost as well.
 
     Parameters
     ----------
     score : array (n_edges,)
-        Squared correlations, as :func:`screen` has them.
+        Squared correlations times rows, as :func:`screen` has them: about twice what an edge alone
+        adds to the log-likelihood.
     present : array of int
         Edges that are present now.
+
+    Returns
+    -------
+    array (n_rivals, 3)
+        The node that the two share, the other end of the one that is there, and of the one that is
+        not.
     """
     first, second = ends
     square = np.zeros((n_nodes, n_nodes))
     square[first, second] = square[second, first] = score
     there = np.zeros((n_nodes, n_nodes), np.bool_)
     there[first[present], second[present]] = there[second[present], first[present]] = True
-    nodes, alike = [np.zeros((0, 3), np.int64)], [np.zeros(0)]
+    nodes, apart = [np.zeros((0, 3), np.int64)], [np.zeros(0)]
     for i in range(n_nodes):
         mine, others = np.flatnonzero(there[i]), np.flatnonzero(~there[i])
         others = others[others != i]
-        ratio = square[i, others][None, :] / np.maximum(square[i, mine], 1e-12)[:, None]
-        j, k = np.nonzero(ratio >= LEAST_ALIKE)
+        one, other = square[i, mine][:, None], square[i, others][None, :]
+        loss = np.maximum(0.5 * (one - other), 0.0)
+        shared = square[np.ix_(mine, others)] >= LEAST_SHARED * np.maximum(one, other)
+        j, k = np.nonzero(shared & (loss <= MOST_APART))
         nodes.append(np.column_stack([np.full(j.size, i), mine[j], others[k]]))
-        alike.append(np.minimum(ratio[j, k], 1.0))
-    every, how = np.concatenate(nodes), np.concatenate(alike)
-    order = np.argsort(-how, kind="stable")[: RIVALS_PER_NODE * n_nodes]
-    return Rivals(every[order], how[order])
+        apart.append(loss[j, k])
+    every, how = np.concatenate(nodes), np.concatenate(apart)
+    return every[np.argsort(how, kind="stable")[: RIVALS_PER_NODE * n_nodes]]
 
 
 def rival_blocks(
-    rivals: Rivals, blocks: NDArray[np.int64], n_nodes: int, k: int
+    rivals: NDArray[np.int64], blocks: NDArray[np.int64], n_nodes: int, k: int
 ) -> NDArray[np.int64]:
     """Blocks for those pairs of rivals that no block has together.
 
@@ -113,15 +115,21 @@ def rival_blocks(
     for b, block in enumerate(blocks.tolist()):
         for i in block:
             with_node[i].add(b)
-    wanted: dict[int, list[int]] = {}
-    for i, j, other in rivals.nodes.tolist():
-        if not with_node[i] & with_node[j] & with_node[other]:
-            wanted.setdefault(i, []).extend((j, other))
+    wanted: dict[int, list[list[int]]] = {}
+    for i, *ends in rivals.tolist():
+        if with_node[i] & with_node[ends[0]] & with_node[ends[1]]:
+            continue
+        groups = wanted.setdefault(i, [])
+        for group in groups:
+            if len({*group, *ends}) < k:
+                group += [j for j in ends if j not in group]
+                break
+        else:
+            groups.append(ends)
     found = []
-    for i, ends in wanted.items():
-        ends = list(dict.fromkeys(ends))
-        for begin in range(0, len(ends), k - 1):
-            block = [i, *ends[begin : begin + k - 1]]
+    for i, groups in wanted.items():
+        for group in groups:
+            block = [i, *group]
             block += [n for n in blocks[i].tolist() if n not in block][: k - len(block)]
             block += [n for n in range(n_nodes) if n not in block][: k - len(block)]
             found.append(block)
@@ -134,7 +142,7 @@ def make_plan(
     ends: tuple[NDArray[np.int64], NDArray[np.int64]],
     n_nodes: int,
     k: int,
-    rivals: Rivals | None = None,
+    rivals: NDArray[np.int64] | None = None,
 ) -> Plan:
     """Cover the most promising edges by blocks of k nodes.
 
@@ -144,8 +152,9 @@ def make_plan(
         By what edges are ranked.
     chance : array (n_edges,)
         Estimates of inclusion probabilities; all edges of at least ``LIKELY`` are covered.
-    rivals : Rivals, optional
-        Pairs of edges that are to be in one block, and may be flipped together.
+    rivals : array (n_rivals, 3), optional
+        Pairs of edges that are to be in one block, for particles: other edges are then rare and
+        looked at one by one, else they are met in blocks drawn at random.
     """
     most = min(EDGES_PER_NODE * n_nodes, worth.size)
     chosen = np.union1d(np.argpartition(-worth, most - 1)[:most], np.flatnonzero(chance >= LIKELY))
@@ -154,26 +163,34 @@ def make_plan(
     stars, left = star_blocks(first, second, n_nodes, k)
     rest = cover(first[left], second[left], n_nodes, k)
     blocks = np.concatenate([stars, rest])
-    undecided = (chance >= DECIDED) & (chance <= 1 - DECIDED)
-    if rivals is not None:
-        blocks = np.concatenate([blocks, rival_blocks(rivals, blocks, n_nodes, k)])
-        i, *others = rivals.nodes.T
-        for j in others:
-            low, high = np.minimum(i, j), np.maximum(i, j)
-            undecided[edge_number.py_func(n_nodes, low, high)] = True
-    covered = np.zeros(worth.size, np.bool_)
-    for a in range(k):
-        for b in range(a):
-            low, high = (
-                np.minimum(blocks[:, a], blocks[:, b]),
-                np.maximum(blocks[:, a], blocks[:, b]),
-            )
-            covered[edge_number.py_func(n_nodes, low, high)] = True
     edges_per_block = k * (k - 1) // 2
     n_random = max(int(RANDOM_SHARE * len(blocks)), worth.size // (edges_per_block * RAREST))
     if rivals is not None:
+        blocks = np.concatenate([blocks, rival_blocks(rivals, blocks, n_nodes, k)])
         n_random = 0
-    return Plan(blocks, n_random, covered, undecided, N_FLIPS if rivals is None else RIVAL_FLIPS)
+    return Plan(
+        blocks, n_random, covered_by(blocks, n_nodes, worth.size), undecided(chance), N_FLIPS
+    )
+
+
+def all_open(plan: Plan) -> Plan:
+    """Return the plan with all edges open, and more flips: to see which of them can be."""
+    return plan._replace(open=np.ones_like(plan.open), n_flips=FIRST_FLIPS)
+
+
+def undecided(chance: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Mark the edges that are not close to certain."""
+    return (chance >= DECIDED) & (chance <= 1 - DECIDED)
+
+
+def covered_by(blocks: NDArray[np.int64], n_nodes: int, n_edges: int) -> NDArray[np.bool_]:
+    """Mark the edges that blocks have."""
+    covered = np.zeros(n_edges, np.bool_)
+    ordered = np.sort(blocks, axis=1)
+    for high in range(ordered.shape[1]):
+        for low in range(high):
+            covered[edge_number.py_func(n_nodes, ordered[:, low], ordered[:, high])] = True
+    return covered
 
 
 def star_blocks(
