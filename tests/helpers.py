@@ -116,7 +116,7 @@ def step_swaps(engine, sums, prior, group_start, state, block, plan, tally, n, r
         k, n_edges = take_block(state, block, rng)
         open_block(engine, state, block.nodes, block.mass)
         n_open = list_open(block.edges, n_edges, plan.open, block.open)
-        flip_edges(sums, prior, state, block, k, n_edges, n_open, plan.n_flips, tally, rng)
+        flip_edges(sums, prior, state, block, k, n_edges, n_open, -1, plan, tally, rng)
         leave_block(engine, state, block.nodes, block.mass, rng)
     draw_hyper(state, prior, block.counts[1], group_start, rng)
 

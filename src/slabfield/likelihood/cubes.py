@@ -102,7 +102,7 @@ class ParticleWork(NamedTuple):
     """Workspace of the block that is open, and of all nodes' chances to be 1 in every particle.
 
     ``chance`` (2, D, n) has them given all other nodes, and with the ``partner`` summed out, where
-    a node has one; ``chance_sums`` their sums by lane.
+    a node has one; ``chance_sums`` their sums by lane; ``stale`` marks those to be worked out anew.
     """
 
     field: Any
@@ -130,6 +130,7 @@ class ParticleWork(NamedTuple):
     chance: Any
     chance_sums: Any
     partner: Any
+    stale: Any
 
 
 class ParticleCubes(NamedTuple):
@@ -177,6 +178,7 @@ def particle_cubes(
         room(1 << k), room(1 << k), np.zeros((k, k)), np.zeros(k), np.zeros(d, np.bool_),
         np.zeros(d, np.int64), room(n), room(n), np.zeros(n, np.int32),
         room(2, 0 if weighted else d, n), np.zeros((2, d, n_lanes)), np.zeros(d, np.int64),
+        np.zeros(d, np.bool_),
     )  # fmt: skip
     return ParticleCubes(
         first, second, rng.integers(0, 2, (d, n)).astype(np.float32), new_lanes(n, rng),
@@ -281,12 +283,15 @@ def leave_block_particles(engine, state, nodes, mass, rng):
 
 @inner
 def show_chance(engine, state, i):
-    """Work out the chance of a node to be 1 in every particle, given its neighbours there.
+    """Work out the chance of a node to be 1 in every particle, given its neighbours, if stale.
 
     A node that is strongly coupled with another hardly moves while that one stays; it becomes its
     partner and is summed out.
     """
     work, states = engine.work, engine.states
+    if not work.stale[i]:
+        return
+    work.stale[i] = False
     neighbours, weights, degree = engine.neighbours[i], engine.weights[i], engine.degree[i]
     bits = work.powers.view(np.int32)
     accumulate(work.field, np.float32(state.bias[i]), neighbours, weights, degree, states)
@@ -345,12 +350,16 @@ def apart(engine, i, j):
 
 
 @inner
-def show_chances_near(engine, state, nodes):
-    """Work out the chances of some nodes and of their neighbours."""
-    work = engine.work
-    n_near = list_near(nodes, work.inside, engine.neighbours, engine.degree, work.near)
+def mark_stale(engine, nodes):
+    """Mark chances that depend on some nodes, directly or by a partner, as stale."""
+    work, neighbours = engine.work, engine.neighbours
+    n_near = list_near(nodes, work.inside, neighbours, engine.degree, work.near)
     for m in range(n_near):
-        show_chance(engine, state, work.near[m])
+        i = work.near[m]
+        work.stale[i] = True
+        for t in range(engine.degree[i]):
+            if work.partner[neighbours[i, t]] == i:
+                work.stale[neighbours[i, t]] = True
 
 
 @inner

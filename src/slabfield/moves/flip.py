@@ -20,12 +20,15 @@ from slabfield.kernels.hill import (
     sum_of,
     tilted,
 )
-from slabfield.moves.pair import MOST_SHARE, facts_of, log_odds_of, scale_of, steeper
+from slabfield.moves.pair import MOST_EDGES, MOST_SHARE, facts_of, log_odds_of, scale_of, steeper
 from slabfield.moves.state import insert, remove
 
 # Among how many nodes edges are flipped together
 MOST_NODES = 4
-LOG_TWO_PI = math.log(2 * math.pi)
+# Instead of the number of a planned block: one of others, with or without flips
+NOT_PLANNED, NO_FLIPS = -1, -2
+# Chance of a flip that is listed
+WORTH_KEEPING = 0.01
 
 
 @inner
@@ -48,30 +51,52 @@ def shuffle(order, n_first, rng):
 
 
 @inner
-def choose_some(edges, listed, n_open, rng):
-    """Bring one to four of the listed edges, at random, to the first places; return how many.
+def choose_some(edges, listed, n_open, chosen, rng):
+    """Choose one to four of the listed edges at random; return how many.
 
     Two are such that share a node, if there are any; which come does not depend on the state.
     """
     uniform = rng.random()
-    size = 1 if uniform < 0.25 else 2 if uniform < 0.75 else 3 if uniform < 0.9 else 4
+    size = 1 if uniform < 0.25 else 2 if uniform < 0.75 else 3 if uniform < 0.9 else MOST_EDGES
     size = min(size, n_open)
-    if size != 2:
-        shuffle(listed[:n_open], size, rng)
-        return size
-    shuffle(listed[:n_open], 1, rng)
-    low, high = edges[listed[0], 1], edges[listed[0], 2]
-    count, place = 0, 0
-    for m in range(1, n_open):
-        first, second = edges[listed[m], 1], edges[listed[m], 2]
-        if first in (low, high) or second in (low, high):
-            count += 1
-            if rng.random() * count < 1.0:
-                place = m
-    if count == 0:
-        return 1
-    listed[1], listed[place] = listed[place], listed[1]
-    return 2
+    shuffle(listed[:n_open], 1 if size == 2 else size, rng)
+    if size == 2:
+        low, high = edges[listed[0], 1], edges[listed[0], 2]
+        count, place = 0, 0
+        for m in range(1, n_open):
+            first, second = edges[listed[m], 1], edges[listed[m], 2]
+            if first in (low, high) or second in (low, high):
+                count += 1
+                if rng.random() * count < 1.0:
+                    place = m
+        size = 1 if count == 0 else 2
+        listed[size - 1], listed[place] = listed[place], listed[size - 1]
+    for m in range(size):
+        chosen[m] = listed[m]
+    return size
+
+
+@inner
+def next_planned(move, chosen):
+    """Choose the edges of a planned flip; return how many."""
+    size = 0
+    for m in range(move.size):
+        if move[m] >= 0:
+            chosen[size] = move[m]
+            size += 1
+    return size
+
+
+@inner
+def keep_flip(tally, number, chosen, chance):
+    """List a flip that had a chance, in the place of the oldest where there is no more room."""
+    row = tally.n_flips[0] % tally.flip_chance.size
+    tally.flips[row] = -1
+    tally.flips[row, 0] = number
+    for m in range(chosen.size):
+        tally.flips[row, 1 + m] = chosen[m]
+    tally.flip_chance[row] = chance
+    tally.n_flips[0] += 1
 
 
 @inner
@@ -216,8 +241,10 @@ def place(hill, n_all, n, kept):
 
 
 @inner
-def flip_edges(sums, prior, state, block, k, n_edges, n_open, n_tries, tally, rng):
-    """Draw some open edges of a block; propose that each is what it is not, and the others follow.
+def flip_edges(sums, prior, state, block, k, n_edges, n_open, number, plan, tally, rng):
+    """Take some edges of a block; propose that each is what it is not, and the others follow.
+
+    First those of the flips that are planned for the block of that number, then some open edges.
 
     Where a hill of the couplings is about normal, its top, steepness and height say all about it.
     The edges that stay keep their distances from the top, those that enter get theirs at random;
@@ -233,9 +260,17 @@ def flip_edges(sums, prior, state, block, k, n_edges, n_open, n_tries, tally, rn
     scale = scale_of(sums.n_rows, state.hyper[1], prior.bias_precision)
     n_rows, slab_precision = scale[0], scale[1]
     known, changed, altitude, n_all = False, False, 0.0, k + n_edges
-    for _ in range(min(n_tries, n_open * (n_open + 1) // 2)):
-        size = choose_some(edges, block.open, n_open, rng)
-        chosen = block.open[:size]
+    first, n_planned = 0, 0
+    if number >= 0:
+        first = plan.move_start[number]
+        n_planned = plan.move_start[number + 1] - first
+    n_more = 0 if number == NO_FLIPS else min(plan.n_flips, n_open * (n_open + 1) // 2)
+    for attempt in range(n_planned + n_more):
+        if attempt < n_planned:
+            size = next_planned(plan.moves[first + attempt], block.chosen)
+        else:
+            size = choose_some(edges, block.open, n_open, block.chosen, rng)
+        chosen = block.chosen[:size]
         if not may_flip(edges, chosen, inclusion, present):
             continue
         if not known:
@@ -301,8 +336,8 @@ def flip_edges(sums, prior, state, block, k, n_edges, n_open, n_tries, tally, rn
             spread_over(mass, tilt[: 1 << k], lanes)
             noise = noise_between(lanes, before, n_rows)
         chance = 1.0 / (1.0 + math.exp(-odds * steeper(noise)))
-        for m in range(size):
-            tally.flips[edges[chosen[m], 0]] += chance
+        if chance >= WORTH_KEEPING and number >= 0 and tally.flip_chance.size > 0:
+            keep_flip(tally, number, chosen, chance)
         if rng.random() >= chance:
             continue
         if n_lanes > 1:

@@ -31,6 +31,8 @@ from slabfield.moves.state import insert, remove
 # most of it that noise of the particles may take the place of
 LOGISTIC_VARIANCE = math.pi**2 / 3
 MOST_NOISE = 2.0
+# Edges that are flipped together, at most
+MOST_EDGES = 4
 # Log odds of at most this size count as open
 OPEN = 4.0
 # The share of the variance of a draw that noise may take the place of
@@ -41,7 +43,8 @@ class Block(NamedTuple):
     """A block of nodes, the table of its states, and what is looked at within it.
 
     ``edges`` lists the edges of the block: their number, and the places of their ends in ``nodes``;
-    ``open`` which of these may be flipped together; ``hill`` is room for what that needs.
+    ``open`` which of these may be flipped together, and ``chosen`` which are; ``hill`` is room for
+    what that needs.
     ``data_mean`` holds the means of all nodes in the data, and ``counts`` how many edges that share
     p0 are present, and how many there are.
     """
@@ -53,6 +56,7 @@ class Block(NamedTuple):
     residual: NDArray[np.float64]
     edges: NDArray[np.int64]
     open: NDArray[np.int64]
+    chosen: NDArray[np.int64]
     hill: Hill
     data_mean: NDArray[np.float64]
     counts: NDArray[np.int64]
@@ -68,6 +72,7 @@ def new_block(data_mean: NDArray[np.float64], k: int, lanes: int) -> Block:
         np.zeros((2, lanes)),
         np.zeros((k * (k - 1) // 2, 3), np.int64),
         np.zeros(k * (k - 1) // 2, np.int64),
+        np.zeros(MOST_EDGES, np.int64),
         new_hill(k),
         data_mean,
         np.zeros(2, np.int64),
@@ -77,13 +82,17 @@ def new_block(data_mean: NDArray[np.float64], k: int, lanes: int) -> Block:
 class Tally(NamedTuple):
     """Sums of the conditional probabilities that edges are present, and numbers of visits.
 
-    ``flips`` sums the chances of flips that an edge took part in, together with others; ``noise``
-    the noise variance of log odds near zero, and counts them.
+    ``flips`` lists flips of edges that had a chance: the number of the block, the places of the
+    edges in it (or -1), and ``flip_chance`` what it was; ``n_flips`` counts them, and where there
+    is no more room the oldest go. ``noise`` sums the noise variance of log odds near zero, and
+    counts them.
     """
 
     chance: NDArray[np.float64]
     visits: NDArray[np.int64]
-    flips: NDArray[np.float64]
+    flips: NDArray[np.int64]
+    flip_chance: NDArray[np.float64]
+    n_flips: NDArray[np.int64]
     noise: NDArray[np.float64]
 
     @property
@@ -92,9 +101,16 @@ class Tally(NamedTuple):
         return self.chance / np.maximum(self.visits, 1)
 
 
-def new_tally(n_edges: int) -> Tally:
-    """Return empty sums."""
-    return Tally(np.zeros(n_edges), np.zeros(n_edges, np.int64), np.zeros(n_edges), np.zeros(2))
+def new_tally(n_edges: int, n_flips: int = 0) -> Tally:
+    """Return empty sums, and room for so many flips."""
+    return Tally(
+        np.zeros(n_edges),
+        np.zeros(n_edges, np.int64),
+        np.zeros((n_flips, 1 + MOST_EDGES), np.int64),
+        np.zeros(n_flips),
+        np.zeros(1, np.int64),
+        np.zeros(2),
+    )
 
 
 # Named tuples are not handed on inside loops: each time, references to their arrays are counted.

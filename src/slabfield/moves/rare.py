@@ -19,8 +19,8 @@ from slabfield.likelihood.cubes import (
     ParticleCubes,
     apart,
     draw_block,
+    mark_stale,
     show_chance,
-    show_chances_near,
 )
 from slabfield.likelihood.engine import open_block
 from slabfield.likelihood.pseudo import PseudoRows
@@ -93,8 +93,7 @@ def update_none(engine, sums, prior, state, block, plan, tally, rng):
 def update_all_rare(engine, sums, prior, state, block, plan, tally, rng):
     """Glance at every pair, tile by tile, and look closely at few."""
     n_nodes, order = state.bias.size, block.order
-    for i in range(n_nodes):
-        show_chance(engine, state, i)
+    engine.work.stale[:] = True
     for a in range(0, n_nodes, TILE):
         for b in range(a, n_nodes, TILE):
             for p in range(a, min(a + TILE, n_nodes)):
@@ -109,6 +108,8 @@ def update_all_rare(engine, sums, prior, state, block, plan, tally, rng):
 def update_one(engine, sums, prior, state, block, tally, alpha, i, j, rng):
     """Update one edge, if it is present or worth a look."""
     work, bias, data_mean, visit = engine.work, state.bias, block.data_mean, 1.0
+    show_chance(engine, state, i)
+    show_chance(engine, state, j)
     if not state.present[alpha] and prior.inclusion[alpha] != 1.0:
         u, v = data_mean[j], data_mean[i]
         n_rows, slab, _, bias_precision = scale_of(
@@ -144,4 +145,4 @@ def update_one(engine, sums, prior, state, block, tally, alpha, i, j, rng):
     open_block(engine, state, nodes, block.mass)
     if update_edges(sums, prior, state, block, k, 1, visit, tally, rng):
         draw_block(engine, state, nodes, rng)
-        show_chances_near(engine, state, nodes)
+        mark_stale(engine, nodes)

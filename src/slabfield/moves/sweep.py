@@ -14,7 +14,7 @@ from slabfield.likelihood.cubes import ExactCubes, ParticleCubes
 from slabfield.likelihood.engine import leave_block, open_block
 from slabfield.likelihood.pseudo import PseudoRows
 from slabfield.moves import rows
-from slabfield.moves.flip import flip_edges, list_open, shuffle
+from slabfield.moves.flip import NO_FLIPS, NOT_PLANNED, flip_edges, list_open, shuffle
 from slabfield.moves.pair import scale_of, update_biases, update_edges
 from slabfield.moves.rare import update_rare
 
@@ -23,13 +23,16 @@ class Plan(NamedTuple):
     """What a sweep does: the blocks that it always updates, and how many more drawn at random.
 
     With no blocks, a sweep goes over all pairs of nodes. ``covered`` marks the edges that blocks of
-    the plan have, ``open`` those that may be flipped together, and ``n_flips`` says how often that
-    is tried in a block.
+    the plan have. ``moves`` lists flips, by the places of their edges in a block; those of block b
+    are from ``move_start[b]`` to the next. ``open`` marks the edges that may be flipped besides,
+    and ``n_flips`` says how often that is tried in a block.
     """
 
     blocks: NDArray[np.int64]
     n_random: int
     covered: NDArray[np.bool_]
+    moves: NDArray[np.int64]
+    move_start: NDArray[np.int64]
     open: NDArray[np.bool_]
     n_flips: int
 
@@ -51,28 +54,34 @@ def list_edges(block, n_nodes, k, split, within_first, within_second):
 
 
 @generic
-def update_block(engine, sums, prior, state, block, k, n_edges, first, last, plan, tally, rng):
-    """Update the listed edges of a block, and the biases of its nodes first to last, once each."""
+def update_block(
+    engine, sums, prior, state, block, k, n_edges, first, last, number, plan, tally, rng
+):
+    """Update the listed edges of a block, and the biases of its nodes first to last, once each.
+
+    ``number`` is that of the block in the plan, or else says whether edges are flipped.
+    """
 
 
 @update_block.register(ExactCubes)
 @update_block.register(ParticleCubes)
-def update_cube(engine, sums, prior, state, block, k, n_edges, first, last, plan, tally, rng):
+def update_cube(
+    engine, sums, prior, state, block, k, n_edges, first, last, number, plan, tally, rng
+):
     """Update a block by the table of its states, all other nodes summed out."""
     open_block(engine, state, block.nodes[:k], block.mass)
     changed = update_edges(sums, prior, state, block, k, n_edges, 1.0, tally, rng)
     n_open = list_open(block.edges, n_edges, plan.open, block.open)
-    changed = (
-        flip_edges(sums, prior, state, block, k, n_edges, n_open, plan.n_flips, tally, rng)
-        or changed
-    )
+    flipped = flip_edges(sums, prior, state, block, k, n_edges, n_open, number, plan, tally, rng)
     update_biases(sums, prior, state, block, k, first, last, rng)
-    if changed or last > first:
+    if changed or flipped or last > first:
         leave_block(engine, state, block.nodes[:k], block.mass, rng)
 
 
 @update_block.register(PseudoRows)
-def update_rows(engine, sums, prior, state, block, k, n_edges, first, last, plan, tally, rng):
+def update_rows(
+    engine, sums, prior, state, block, k, n_edges, first, last, number, plan, tally, rng
+):
     """Update a block by the conditionals of its nodes in every row."""
     scale = scale_of(sums.n_rows, state.hyper[1], prior.bias_precision)
     rows.update_edges(engine, sums, prior, state, block, n_edges, scale, tally, rng)
@@ -104,12 +113,14 @@ def planned_sweep(engine, sums, prior, state, block, plan, tally, rng):
     for m in range(plan.blocks.shape[0]):
         block.nodes[:] = plan.blocks[m]
         n_edges = list_edges(block, n_nodes, k, k, True, True)
-        update_block(engine, sums, prior, state, block, k, n_edges, 0, 1, plan, tally, rng)
+        update_block(engine, sums, prior, state, block, k, n_edges, 0, 1, m, plan, tally, rng)
     for _ in range(plan.n_random):
         shuffle(block.order, k, rng)
         block.nodes[:] = block.order[:k]
         n_edges = list_edges(block, n_nodes, k, k, True, True)
-        update_block(engine, sums, prior, state, block, k, n_edges, 0, 0, plan, tally, rng)
+        update_block(
+            engine, sums, prior, state, block, k, n_edges, 0, 0, NOT_PLANNED, plan, tally, rng
+        )
     shuffle(block.order, n_nodes, rng)
     update_rare(engine, sums, prior, state, block, plan, tally, rng)
 
@@ -119,7 +130,8 @@ def full_sweep(engine, sums, prior, state, block, plan, tally, rng):
     """Update every edge and every bias once, with flips of several, in blocks of nodes.
 
     The nodes are shuffled and dealt into groups of half a block; every two groups make a block, so
-    that every pair of nodes meets. Edges within a group have their turn in one of its blocks.
+    that every pair of nodes meets. Edges within a group have their turn in one of its blocks. Flips
+    are tried in the first block: a random one.
     """
     n_nodes, order, most = state.bias.size, block.order, block.nodes.size
     count_learnt(prior.inclusion, state.present, block.counts)
@@ -128,8 +140,9 @@ def full_sweep(engine, sums, prior, state, block, plan, tally, rng):
         block.nodes[:n_nodes] = order
         n_edges = list_edges(block, n_nodes, n_nodes, n_nodes, True, True)
         update_block(
-            engine, sums, prior, state, block, n_nodes, n_edges, 0, n_nodes, plan, tally, rng
-        )
+            engine, sums, prior, state, block, n_nodes, n_edges, 0, n_nodes, NOT_PLANNED, plan,
+            tally, rng,
+        )  # fmt: skip
         return
     half = most // 2
     n_groups = (n_nodes + half - 1) // half
@@ -144,7 +157,8 @@ def full_sweep(engine, sums, prior, state, block, plan, tally, rng):
             n_edges = list_edges(block, n_nodes, k, half, within_first, within_second)
             update_block(
                 engine, sums, prior, state, block, k, n_edges, 0 if within_first else half,
-                k if within_second else half, plan, tally, rng,
+                k if within_second else half, NOT_PLANNED if begin == half else NO_FLIPS, plan,
+                tally, rng,
             )  # fmt: skip
 
 

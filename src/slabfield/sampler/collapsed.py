@@ -18,21 +18,24 @@ from slabfield.likelihood.cubes import (
     particle_cubes,
 )
 from slabfield.likelihood.pseudo import PseudoRows, pseudo_rows
+from slabfield.models.binary import BinaryPairwise
 from slabfield.moves.pair import Block, Tally, new_block, new_tally
 from slabfield.moves.state import ChainState, Info
 from slabfield.moves.sweep import Plan
 from slabfield.sampler.iteration import Record, collapsed, new_record, settle
 from slabfield.sampler.plan import (
-    CERTAIN,
+    FLIPS_A_BLOCK,
+    FLIPS_A_SWEEP,
+    FLIPS_PER_NODE,
     FULL_NODES,
     FULL_NODES_ON_ROWS,
-    SEEN,
-    all_open,
     find_rivals,
     flips_worth,
     make_plan,
     no_plan,
+    plan_for_particles,
     screen,
+    with_moves,
 )
 from slabfield.sampler.settings import Settings
 from slabfield.sampler.starts import copy_of, modest_state, remove_free, small_field_state
@@ -151,7 +154,7 @@ def start_particles(
     state = modest_state(problem, kind, rng)
     if d > FULL_NODES:
         guess = rough_answer(problem, rng)
-        rough, plan = guess.state, all_open(planned(problem, guess.tally, k, guess.state))
+        rough, plan = guess.state, planned_for_particles(problem, guess.tally, k, guess.state)
         if kind in ("pseudo", "half"):
             state = copy_of(rough)
             remove_free(state, problem, 0.5 if kind == "half" else 0.0, rng)
@@ -159,9 +162,8 @@ def start_particles(
     engine = particle_cubes(model, n, settings.n_sweeps or FIRST_SWEEPS, k, d <= FULL_NODES, rng)
     scatter(engine, problem, rng)
     block = new_block(sums.bias / sums.n_rows, k, N_LANES)
-    return CollapsedChain(
-        problem, settings, engine, state, block, plan, new_tally(n_edges), rng, rough
-    )
+    tally = new_tally(n_edges) if rough is None else watching_tally(model)
+    return CollapsedChain(problem, settings, engine, state, block, plan, tally, rng, rough)
 
 
 def rough_answer(problem: Problem, rng: np.random.Generator) -> CollapsedChain:
@@ -262,7 +264,7 @@ def begun_anew(chain: CollapsedChain) -> CollapsedChain:
     fresh = chain._replace(
         engine=engine,
         state=copy_of(chain.rough),
-        tally=new_tally(chain.state.present.size),
+        tally=watching_tally(chain.problem.model),
         n_restarts=chain.n_restarts + 1,
     )
     settle(engine, fresh.state, chain.rng)
@@ -300,24 +302,33 @@ def sweeps_to_forget(engine: ParticleCubes, state: ChainState, rng: np.random.Ge
 def revise(chain: CollapsedChain, at_last: bool = True) -> CollapsedChain:
     """Settle plan and particles by what was seen since the last time; forget what was seen.
 
-    Until the last time all edges of a plan's blocks are open, to see which can be flipped.
+    Until the last time all edges of a plan's blocks are open, to see which flips have a chance;
+    then these are planned for the same blocks.
     """
-    problem, tally = chain.problem, chain.tally
+    problem, tally, plan = chain.problem, chain.tally, chain.plan
     model = problem.model
     noise = float(tally.noise[0] / max(tally.noise[1], 1.0))
     fresh = chain._replace(tally=new_tally(model.n_interactions), noise=noise)
     if isinstance(chain.engine, ParticleCubes):
         fresh = fresh._replace(engine=revised_particles(chain, chain.engine, noise))
-    if chain.plan.blocks.shape[0] == 0:
-        return fresh._replace(plan=chain.plan._replace(n_flips=flips_worth(tally.mean_chance)))
-    k = chain.plan.blocks.shape[1]
-    # on rows rivals mix well as it is, and trying more costs more
+    if plan.blocks.shape[0] == 0:
+        wanted = FLIPS_A_BLOCK if isinstance(chain.engine, PseudoRows) else FLIPS_A_SWEEP
+        return fresh._replace(plan=plan._replace(n_flips=flips_worth(tally.mean_chance, wanted)))
+    k = plan.blocks.shape[1]
+    # on rows edges that stand for each other mix well as it is, and trying more costs more
     if not isinstance(chain.engine, ParticleCubes):
         return fresh._replace(plan=planned(problem, tally, k))
-    plan = planned(problem, tally, k, chain.state)
     if at_last:
-        return fresh._replace(plan=plan._replace(open=plan.open | (tally.flips >= SEEN)))
-    return fresh._replace(plan=all_open(plan))
+        present = chain.state.members[: chain.state.n_members[0]]
+        rivals = find_rivals(screen(problem.sums, model.ends), present, model.ends, model.n_nodes)
+        return fresh._replace(plan=with_moves(plan, tally, rivals))
+    plan = planned_for_particles(problem, tally, k, chain.state)
+    return fresh._replace(plan=plan, tally=watching_tally(model))
+
+
+def watching_tally(model: BinaryPairwise) -> Tally:
+    """Return empty sums with room for the flips that have a chance."""
+    return new_tally(model.n_interactions, FLIPS_PER_NODE * model.n_nodes)
 
 
 def first_plan(problem: Problem, k: int) -> Plan:
@@ -329,21 +340,22 @@ def first_plan(problem: Problem, k: int) -> Plan:
     return make_plan(score, np.zeros(score.size), model.ends, model.n_nodes, k)
 
 
-def planned(problem: Problem, tally: Tally, k: int, state: ChainState | None = None) -> Plan:
-    """Return a plan by what was seen of every edge, or else by its correlation in the data.
-
-    With a state, rivals of the edges that it has are looked after too.
-    """
+def planned(problem: Problem, tally: Tally, k: int) -> Plan:
+    """Return a plan by what was seen of every edge, or else by its correlation in the data."""
     model = problem.model
     chance = tally.mean_chance
     score = screen(problem.sums, model.ends)
     worth = np.where(tally.visits > 0, chance * (1 - chance), score / (1e3 + score))
-    rivals = None
-    if state is not None:
-        present = state.members[: state.n_members[0]]
-        rivals = find_rivals(score, present, model.ends, model.n_nodes)
-    worth = np.maximum(worth, CERTAIN * chance)
-    return make_plan(worth, chance, model.ends, model.n_nodes, k, rivals)
+    worth = np.maximum(worth, 1e-3 * chance)
+    return make_plan(worth, chance, model.ends, model.n_nodes, k)
+
+
+def planned_for_particles(problem: Problem, tally: Tally, k: int, state: ChainState) -> Plan:
+    """Return a plan by what was seen of every edge, and by what is present."""
+    model = problem.model
+    score = screen(problem.sums, model.ends)
+    present = state.members[: state.n_members[0]]
+    return plan_for_particles(score, tally.mean_chance, present, model.ends, model.n_nodes, k)
 
 
 def revised_particles(chain: CollapsedChain, engine: ParticleCubes, noise: float) -> ParticleCubes:

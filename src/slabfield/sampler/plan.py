@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from slabfield.kernels.cube import edge_number
 from slabfield.models.protocol import Sums
+from slabfield.moves.pair import MOST_EDGES, Tally
 from slabfield.moves.sweep import Plan
 
 # Up to this many nodes a sweep goes over all pairs
@@ -18,35 +19,38 @@ FULL_NODES_ON_ROWS = 64
 # Likely edges that a plan looks after, a node; the others are met in random blocks
 EDGES_PER_NODE = 4
 LIKELY = 0.02
-# Edges that are there and certain are worth as much as others of this probability
-CERTAIN = 0.01
 # On rows, random blocks, as a share of the others; every pair is met once in RAREST sweeps, or more
 # often
 RANDOM_SHARE = 0.6
 RAREST = 40
-# Edges closer than this to certain are not flipped, unless it was seen that they can be together
-# with others: that the chances of such flips add up to SEEN
-DECIDED, SEEN = 0.02, 0.05
+# Edges closer than this to certain are not flipped, unless it was seen that they can be: flips
+# whose chances, in the last part of warm-up, added up to SEEN are planned, where they had most
+DECIDED, SEEN = 0.02, 0.2
+# Room to list flips, a node
+FLIPS_PER_NODE = 200
 # Edges are rivals where their log-likelihoods, each alone, differ by no more than this, and where
 # what their other ends have in common is this large a share of the larger
 MOST_APART, LEAST_SHARED = 10.0, 0.5
 RIVALS_PER_NODE = 2
-# Flips tried in a block; while it is seen which can be; and at most, where a sweep goes over all
-# pairs
-N_FLIPS, FIRST_FLIPS, MOST_FLIPS = 8, 16, 30
+# Flips tried in a block; while it is seen which can be; besides those planned; and at most, where a
+# sweep goes over all pairs
+N_FLIPS, FIRST_FLIPS, MORE_FLIPS, MOST_FLIPS = 8, 16, 2, 30
+# Flips of unlike edges wanted where a sweep goes over all pairs: in a sweep, and on rows in a block
+FLIPS_A_SWEEP, FLIPS_A_BLOCK = 0.5, 2.0
 
 
 def no_plan(k: int, n_edges: int) -> Plan:
     """Return the plan of going over all pairs, all of them open."""
     every = np.ones(n_edges, np.bool_)
-    return Plan(np.zeros((0, k), np.int64), 0, every, every, N_FLIPS)
+    blocks = np.zeros((0, k), np.int64)
+    return Plan(blocks, 0, every, *no_moves(blocks), every, N_FLIPS)
 
 
-def flips_worth(chance: NDArray[np.float64]) -> int:
-    """Flips to try in a block so that in about two of them some edges are present and some not."""
+def flips_worth(chance: NDArray[np.float64], wanted: float) -> int:
+    """Flips to try so that in about so many of them some of two edges are present and some not."""
     density = float(np.mean(chance))
     mixed = max(2 * density * (1 - density), 1e-9)
-    return int(np.clip(round(2 / mixed), 2, MOST_FLIPS))
+    return int(np.clip(round(wanted / mixed), 1, MOST_FLIPS))
 
 
 def screen(sums: Sums, ends: tuple[NDArray[np.int64], NDArray[np.int64]]) -> NDArray[np.float64]:
@@ -142,9 +146,8 @@ def make_plan(
     ends: tuple[NDArray[np.int64], NDArray[np.int64]],
     n_nodes: int,
     k: int,
-    rivals: NDArray[np.int64] | None = None,
 ) -> Plan:
-    """Cover the most promising edges by blocks of k nodes.
+    """Cover the most promising edges by blocks of k nodes; others are met in random blocks.
 
     Parameters
     ----------
@@ -152,30 +155,106 @@ def make_plan(
         By what edges are ranked.
     chance : array (n_edges,)
         Estimates of inclusion probabilities; all edges of at least ``LIKELY`` are covered.
-    rivals : array (n_rivals, 3), optional
-        Pairs of edges that are to be in one block, for particles: other edges are then rare and
-        looked at one by one, else they are met in blocks drawn at random.
     """
     most = min(EDGES_PER_NODE * n_nodes, worth.size)
     chosen = np.union1d(np.argpartition(-worth, most - 1)[:most], np.flatnonzero(chance >= LIKELY))
     chosen = chosen[np.argsort(-worth[chosen], kind="stable")]
     first, second = ends[0][chosen], ends[1][chosen]
-    stars, left = star_blocks(first, second, n_nodes, k)
-    rest = cover(first[left], second[left], n_nodes, k)
-    blocks = np.concatenate([stars, rest])
+    stars = star_blocks(first, second, n_nodes, k, k - 1)
+    left = ~covered_by(stars, n_nodes, worth.size)[chosen]
+    blocks = np.concatenate([stars, cover(first[left], second[left], n_nodes, k)])
     edges_per_block = k * (k - 1) // 2
     n_random = max(int(RANDOM_SHARE * len(blocks)), worth.size // (edges_per_block * RAREST))
-    if rivals is not None:
-        blocks = np.concatenate([blocks, rival_blocks(rivals, blocks, n_nodes, k)])
-        n_random = 0
-    return Plan(
-        blocks, n_random, covered_by(blocks, n_nodes, worth.size), undecided(chance), N_FLIPS
+    covered = covered_by(blocks, n_nodes, worth.size)
+    return Plan(blocks, n_random, covered, *no_moves(blocks), undecided(chance), N_FLIPS)
+
+
+def plan_for_particles(
+    score: NDArray[np.float64],
+    chance: NDArray[np.float64],
+    present: NDArray[np.int64],
+    ends: tuple[NDArray[np.int64], NDArray[np.int64]],
+    n_nodes: int,
+    k: int,
+) -> Plan:
+    """Cover the undecided edges by blocks that have what they depend on; others are rare.
+
+    Every node has a block, with those of its edges that are most undecided, and the nodes that are
+    tied most to these. Edges that may stand for each other are brought into one block. All edges
+    are open, so that it is seen which flips have a chance.
+
+    Parameters
+    ----------
+    score : array (n_edges,)
+        Squared correlations, as :func:`screen` has them.
+    chance : array (n_edges,)
+        Estimates of inclusion probabilities.
+    present : array of int
+        Edges that are present now.
+    """
+    chosen = np.flatnonzero(undecided(chance))
+    chosen = chosen[np.argsort(-(chance * (1 - chance))[chosen], kind="stable")]
+    first, second = ends[0][chosen], ends[1][chosen]
+    ties = np.zeros((n_nodes, n_nodes))
+    i, j = ends[0][present], ends[1][present]
+    ties[i, j] = ties[j, i] = score[present]
+    stars = star_blocks(first, second, n_nodes, k, k // 2, ties)
+    left = ~covered_by(stars, n_nodes, chance.size)[chosen]
+    blocks = np.concatenate([stars, cover(first[left], second[left], n_nodes, k)])
+    rivals = find_rivals(score, present, ends, n_nodes)
+    blocks = np.concatenate([blocks, rival_blocks(rivals, blocks, n_nodes, k)])
+    every = np.ones(chance.size, np.bool_)
+    covered = covered_by(blocks, n_nodes, chance.size)
+    return Plan(blocks, 0, covered, *no_moves(blocks), every, FIRST_FLIPS)
+
+
+def no_moves(blocks: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return an empty list of planned flips, and where those of each block begin."""
+    return np.zeros((0, MOST_EDGES), np.int64), np.zeros(len(blocks) + 1, np.int64)
+
+
+def with_moves(plan: Plan, tally: Tally, rivals: NDArray[np.int64]) -> Plan:
+    """Return the plan with the flips that had a chance, each in the block where it had most.
+
+    Exchanges of rivals are planned even where they were not seen. What else is tried is among edges
+    that are undecided by themselves.
+    """
+    n = min(int(tally.n_flips[0]), tally.flip_chance.size)
+    blocks = plan.blocks
+    total: dict[tuple[int, tuple[int, ...]], float] = {}
+    by_nodes: dict[frozenset[tuple[int, int]], dict[tuple[int, tuple[int, ...]], float]] = {}
+    ends = [(low, high) for high in range(blocks.shape[1]) for low in range(high)]
+    for (number, *places), chance in zip(
+        tally.flips[:n].tolist(), tally.flip_chance[:n].tolist(), strict=True
+    ):
+        key = number, tuple(sorted(p for p in places if p >= 0))
+        total[key] = total.get(key, 0.0) + chance
+    for (number, places), chance in total.items():
+        block = blocks[number]
+        edges = frozenset(tuple(sorted((block[ends[p][0]], block[ends[p][1]]))) for p in places)
+        by_nodes.setdefault(edges, {})[number, places] = chance
+    moves: list[tuple[int, tuple[int, ...]]] = []
+    for i, j, other in rivals.tolist():
+        pair = frozenset(((min(i, j), max(i, j)), (min(i, other), max(i, other))))
+        hosts = np.flatnonzero(np.isin(blocks, (i, j, other)).sum(axis=1) == 3)
+        if pair not in by_nodes and hosts.size:
+            block = blocks[hosts[0]].tolist()
+            places = [ends.index(tuple(sorted((block.index(a), block.index(b))))) for a, b in pair]
+            moves.append((int(hosts[0]), tuple(sorted(places))))
+    for seen in by_nodes.values():
+        if sum(seen.values()) >= SEEN:
+            moves.append(min(seen, key=lambda key: (-seen[key], key)))
+    moves.sort()
+    listed = np.full((len(moves), MOST_EDGES), -1, np.int64)
+    for row, (_, places) in zip(listed, moves, strict=True):
+        row[: len(places)] = places
+    start = np.searchsorted([number for number, _ in moves], np.arange(len(blocks) + 1))
+    return plan._replace(
+        moves=listed,
+        move_start=start.astype(np.int64),
+        open=undecided(tally.mean_chance),
+        n_flips=MORE_FLIPS,
     )
-
-
-def all_open(plan: Plan) -> Plan:
-    """Return the plan with all edges open, and more flips: to see which of them can be."""
-    return plan._replace(open=np.ones_like(plan.open), n_flips=FIRST_FLIPS)
 
 
 def undecided(chance: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -194,33 +273,41 @@ def covered_by(blocks: NDArray[np.int64], n_nodes: int, n_edges: int) -> NDArray
 
 
 def star_blocks(
-    first: NDArray[np.int64], second: NDArray[np.int64], n_nodes: int, k: int
-) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """One block a node: itself and its k - 1 most promising neighbours; and the edges left out.
+    first: NDArray[np.int64],
+    second: NDArray[np.int64],
+    n_nodes: int,
+    k: int,
+    n_own: int,
+    ties: NDArray[np.float64] | None = None,
+) -> NDArray[np.int64]:
+    """One block a node: itself, other ends of its ``n_own`` most promising edges, and what fits.
 
-    Edges come most promising first. Those that share a node stand in for each other most often,
-    and can be exchanged only within a block. A node with fewer neighbours takes theirs too.
+    Edges come most promising first. Those that share a node stand in for each other most often, and
+    can be exchanged only within a block. What fits best is, with ``ties``, what is tied most to the
+    nodes that are there, then further promising neighbours, then theirs.
     """
     near: list[list[int]] = [[] for _ in range(n_nodes)]
-    left = np.zeros(first.size, np.bool_)
-    for m, (i, j) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
-        taken = False
-        for a, b in ((i, j), (j, i)):
-            if len(near[a]) < k - 1:
-                near[a].append(b)
-                taken = True
-        left[m] = not taken
+    for i, j in zip(first.tolist(), second.tolist(), strict=True):
+        near[i].append(j)
+        near[j].append(i)
     blocks = np.zeros((n_nodes, k), np.int64)
     for i in range(n_nodes):
-        block = [i, *near[i]]
+        block = [i, *near[i][:n_own]]
+        while ties is not None and len(block) < k:
+            tied = ties[block].sum(axis=0)
+            tied[block] = 0.0
+            best = int(np.argmax(tied))
+            if tied[best] <= 0.0:
+                break
+            block.append(best)
         further = (c for b in near[i] for c in near[b])
-        for c in (*further, *range(n_nodes)):
+        for c in (*near[i], *further, *range(n_nodes)):
             if len(block) == k:
                 break
             if c not in block:
                 block.append(c)
         blocks[i] = block
-    return blocks, left
+    return blocks
 
 
 def cover(

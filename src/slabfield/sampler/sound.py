@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from slabfield.likelihood.cubes import ParticleCubes, particle_cubes
+from slabfield.likelihood.cubes import N_LANES, ParticleCubes, particle_cubes
 from slabfield.likelihood.pseudo import PseudoRows
-from slabfield.moves.pair import new_block
+from slabfield.moves.pair import MOST_EDGES, Tally, new_block, new_tally
 from slabfield.moves.state import ChainState, new_state
 from slabfield.sampler.collapsed import (
     MOST_PARTICLES,
-    N_LANES,
     CollapsedChain,
     sizes_of,
     start_exact,
@@ -35,6 +34,7 @@ def check_sound(chain: Any, like: Any) -> None:
     if isinstance(chain, CollapsedChain):
         like = like._replace(
             plan=_plan_like(chain, like),
+            tally=_tally_like(chain, like),
             rough=None if chain.rough is None else new_state(*sizes_of(problem)),
         )
         if settings.engine == "particles":
@@ -49,6 +49,8 @@ def check_sound(chain: Any, like: Any) -> None:
         _expect(_within(chain.jumps.order, 0, n_edges), "a wrong order of jumps")
         _expect(0 <= chain.jumps.n_learnt <= chain.jumps.order.size, "a wrong number of jumps")
     _check_form(chain, like, "the chain")
+    if isinstance(chain, CollapsedChain):
+        _check_moves(chain)
     _check_state(chain.state, n_edges)
     for name, bound in (("first", n_nodes), ("second", n_nodes), ("neighbours", n_nodes),
                         ("degree", n_nodes)):  # fmt: skip
@@ -72,10 +74,35 @@ def collapsed_like(problem: Problem, settings: Settings) -> CollapsedChain:
 
 
 def _plan_like(chain: CollapsedChain, like: CollapsedChain) -> Any:
-    blocks = chain.plan.blocks
-    _expect(isinstance(blocks, np.ndarray) and blocks.ndim == 2, "a wrong plan")
-    shape = (blocks.shape[0], like.plan.blocks.shape[1])
-    return like.plan._replace(blocks=np.zeros(shape, np.int64))
+    blocks, moves = chain.plan.blocks, chain.plan.moves
+    for array in (blocks, moves):
+        _expect(isinstance(array, np.ndarray) and array.ndim == 2, "a wrong plan")
+    return like.plan._replace(
+        blocks=np.zeros((blocks.shape[0], like.plan.blocks.shape[1]), np.int64),
+        moves=np.zeros((moves.shape[0], MOST_EDGES), np.int64),
+        move_start=np.zeros(blocks.shape[0] + 1, np.int64),
+    )
+
+
+def _tally_like(chain: CollapsedChain, like: CollapsedChain) -> Tally:
+    flips = chain.tally.flips
+    _expect(isinstance(flips, np.ndarray) and flips.ndim == 2, "wrong flips")
+    return new_tally(like.tally.chance.size, flips.shape[0])
+
+
+def _check_moves(chain: CollapsedChain) -> None:
+    """Check that flips, planned and listed, are of edges and blocks that there are."""
+    plan, tally = chain.plan, chain.tally
+    n_blocks, k = plan.blocks.shape
+    n_places = k * (k - 1) // 2
+    _expect(_within(plan.moves, -1, n_places), "a wrong move")
+    _expect(_within(plan.moves[:, :1], 0, n_places), "an empty move")
+    start = plan.move_start
+    whole = start[0] == 0 and start[-1] == len(plan.moves) and bool(np.all(np.diff(start) >= 0))
+    _expect(whole, "wrong starts of moves")
+    _expect(_within(tally.flips[:, 0], 0, max(n_blocks, 1)), "flips of a wrong block")
+    _expect(_within(tally.flips[:, 1:], -1, n_places), "flips of wrong edges")
+    _expect(int(tally.n_flips[0]) >= 0, "a wrong number of flips")
 
 
 def _particles_like(chain: CollapsedChain, problem: Problem, settings: Settings) -> ParticleCubes:
