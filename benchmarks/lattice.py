@@ -35,7 +35,9 @@ arguments <- commandArgs(TRUE)
 X <- as.matrix(read.csv(file.path(arguments[1], "rows.csv"), header = FALSE))
 set.seed(1)
 before <- sum(proc.time()[1:2])
-fit <- bdgraph.mpl(X, method = "dgm-binary", iter = 5000, print = 6000, cores = 1)
+quiet <- if ("verbose" %in% names(formals(bdgraph.mpl))) list(verbose = FALSE) else list(print = 6000)
+wanted <- list(data = X, method = "dgm-binary", iter = 5000, cores = 1)
+fit <- do.call(bdgraph.mpl, c(wanted, quiet))
 cpu <- sum(proc.time()[1:2]) - before
 write.table(plinks(fit), file.path(arguments[1], "links.csv"), sep = ",",
             row.names = FALSE, col.names = FALSE)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from slabfield._jit import fast, inner, jit
+from slabfield._jit import fast, inner, jit, numba
 from slabfield.kernels.table import exponentiate
 
 
@@ -48,7 +48,7 @@ def test_a_function_that_python_calls_shares_no_code(monkeypatch: pytest.MonkeyP
 
 
 def test_the_check_finds_shared_code() -> None:
-    @inner
+    @numba.njit
     def open_twice(values, powers, bits):
         exponentiate(values, 0.0, powers, bits)
         exponentiate(values[1:], 1.0, powers, bits)
@@ -58,3 +58,14 @@ def test_the_check_finds_shared_code() -> None:
     powers = np.zeros(50)
     open_twice(np.zeros(50), powers, powers.view(np.int64))
     assert shared_functions(open_twice)
+
+
+def test_a_part_has_no_code_of_its_own_and_python_can_call_it_all_the_same() -> None:
+    values = np.arange(10, dtype=np.float32)
+    assert root(values) == np.sqrt(np.float32(285.0))
+    jit(sealed_root)(values)
+    (part,) = root.overloads.values()
+    with pytest.raises((TypeError, ValueError)):
+        part.entry_point(values)
+    assert part.library.name == "root"
+    assert not [f for f in part.library.get_defined_functions() if "cpython" in f.name]

@@ -49,8 +49,8 @@ COLLAPSED = ["edges", "swaps", "biases", "full sweep", "planned sweep"]
 BLOCK_SIZE = 4
 ALL = np.ones(10, np.bool_)
 # and flips of one, two and three edges of the second of them
-MOVES = np.array([[3, -1, -1, -1], [0, 4, -1, -1], [5, 2, 1, -1]])
-PLAN = Plan(np.array([[0, 1, 2, 3], [4, 2, 1, 0]]), 1, ALL, MOVES, np.array([0, 0, 3]), ALL, 8)
+FLIPS = np.array([[3, -1, -1, -1], [0, 4, -1, -1], [5, 2, 1, -1]])
+PLAN = Plan(np.array([[0, 1, 2, 3], [4, 2, 1, 0]]), 1, ALL, FLIPS, np.array([0, 0, 3]), ALL, 8)
 
 
 def copy_state(state: ChainState) -> ChainState:

@@ -7,9 +7,11 @@ import pytest
 
 from slabfield.datasets import make_block
 from slabfield.models.binary import BinaryPairwise
+from slabfield.moves.pair import new_tally
 from slabfield.sampler.plan import (
     EDGES_PER_NODE,
     LIKELY,
+    MORE_FLIPS,
     MOST_FLIPS,
     RANDOM_SHARE,
     RAREST,
@@ -18,8 +20,10 @@ from slabfield.sampler.plan import (
     flips_worth,
     make_plan,
     no_plan,
+    plan_for_particles,
     screen,
     star_blocks,
+    with_moves,
 )
 
 
@@ -56,14 +60,11 @@ def test_cover_has_every_edge(first, second, n_nodes, k):
 
 @pytest.mark.parametrize(("first", "second", "n_nodes", "k"), list(graphs()))
 def test_stars_have_every_node_and_its_first_neighbours(first, second, n_nodes, k):
-    blocks, left = star_blocks(first, second, n_nodes, k)
+    blocks = star_blocks(first, second, n_nodes, k, k - 1)
     assert all(len(set(block)) == k for block in blocks.tolist())
     assert blocks[:, 0].tolist() == list(range(n_nodes))
-    together = covered(blocks, n_nodes)[first, second]
-    assert together[~left].all()
     for i in range(n_nodes):
         mine = np.flatnonzero((first == i) | (second == i))[: k - 1]
-        assert not left[mine].any()
         assert set(first[mine]) | set(second[mine]) <= set(blocks[i]) | {i}
 
 
@@ -91,35 +92,87 @@ def test_make_plan_covers_the_worthy_and_the_likely():
     assert np.array_equal(np.flatnonzero(plan.open), np.sort(likely))
 
 
-def test_edges_that_may_stand_for_one_another_share_a_block():
-    """10 - 20 is there; 10 - 30, with 30 close to 20, does so almost as much; 10 - 35 is not."""
+def alike() -> tuple[BinaryPairwise, np.ndarray, dict[tuple[int, int], int]]:
+    """10 - 20 is there; 10 - 30, with 30 almost the same as 20, might as well be; 10 - 35 not."""
     rng = np.random.default_rng(0)
     rows = rng.integers(0, 2, (1_000, 40))
-    rows[:, 20] = np.where(rng.random(1_000) < 0.75, rows[:, 10], rows[:, 20])
-    rows[:, 30] = np.where(rng.random(1_000) < 0.97, rows[:, 20], rows[:, 30])
+    rows[:, 20] = np.where(rng.random(1_000) < 0.4, rows[:, 10], rows[:, 20])
+    rows[:, 30] = np.where(rng.random(1_000) < 0.98, rows[:, 20], rows[:, 30])
     rows[:, 35] = np.where(rng.random(1_000) < 0.2, rows[:, 20], rows[:, 35])
     model = BinaryPairwise(40)
     first, second = model.ends
-    score = screen(model.sums(rows), model.ends)
-    edge = {(i, j): m for m, (i, j) in enumerate(zip(first, second, strict=True))}
+    edge = {(i, j): m for m, (i, j) in enumerate(zip(first.tolist(), second.tolist(), strict=True))}
+    return model, screen(model.sums(rows), model.ends), edge
+
+
+def test_edges_that_may_stand_for_one_another_share_a_block_and_are_exchanged():
+    model, score, edge = alike()
     present = np.array([edge[10, 20], edge[20, 30]])
     rivals = find_rivals(score, present, model.ends, 40)
-    assert {(10, 20, 30)} <= set(map(tuple, rivals.nodes.tolist()))
-    assert not any(35 in nodes for nodes in rivals.nodes.tolist())
-    assert np.all(np.diff(rivals.alike) <= 0)
-    assert find_rivals(score, present[:0], model.ends, 40).alike.size == 0
-    # each alone looks decided, and others are worth more
-    chance, worth = np.zeros(score.size), np.full(score.size, 0.2)
+    assert (10, 20, 30) in set(map(tuple, rivals.tolist()))
+    assert not any(35 in nodes for nodes in rivals.tolist())
+    assert find_rivals(score, present[:0], model.ends, 40).size == 0
+    # each alone looks decided
+    chance = np.zeros(score.size)
     chance[present] = 1.0
-    worth[[edge[10, 20], edge[10, 30], edge[20, 30]]] = 0.0
-    without = make_plan(worth, chance, model.ends, 40, 6)
-    assert not any({10, 20, 30} <= set(block) for block in without.blocks.tolist())
-    plan = make_plan(worth, chance, model.ends, 40, 6, rivals)
+    plan = plan_for_particles(score, chance, present, model.ends, 40, 6)
     assert any({10, 20, 30} <= set(block) for block in plan.blocks.tolist())
     assert all(len(set(block)) == 6 for block in plan.blocks.tolist())
-    assert plan.open[edge[10, 20]]
-    assert plan.open[edge[10, 30]]
-    assert not plan.open[edge[10, 35]]
+    assert plan.open.all()
+    assert plan.n_random == 0
+    frozen = with_moves(plan, new_tally(score.size, 10)._replace(chance=chance), rivals)
+    assert frozen.n_flips == MORE_FLIPS
+    assert {(10, 20), (10, 30)} in [set(move) for move in moves_of(frozen)]
+
+
+def moves_of(plan):
+    """Planned flips, by the nodes of their edges."""
+    ends = [(low, high) for high in range(plan.blocks.shape[1]) for low in range(high)]
+    for number, block in enumerate(plan.blocks.tolist()):
+        for move in plan.moves[plan.move_start[number] : plan.move_start[number + 1]].tolist():
+            at = [ends[place] for place in move if place >= 0]
+            yield tuple(tuple(sorted((block[low], block[high]))) for low, high in at)
+
+
+def test_blocks_on_particles_have_what_undecided_edges_depend_on():
+    """0 - 9 is undecided; 9 is tied to 5, and 5 to 7: their couplings have to move along."""
+    model = BinaryPairwise(30)
+    edge = {(i, j): m for m, (i, j) in enumerate(zip(*model.ends, strict=True))}
+    chance, score = np.zeros(model.n_interactions), np.ones(model.n_interactions)
+    chance[edge[0, 9]] = 0.3
+    present = np.array([edge[5, 9], edge[5, 7], edge[12, 13]])
+    chance[present], score[present] = 1.0, 500.0
+    plan = plan_for_particles(score, chance, present, model.ends, 30, 6)
+    assert {0, 9, 5, 7} <= set(plan.blocks[0].tolist())
+    assert plan.blocks[:30, 0].tolist() == list(range(30))
+    assert plan.covered[edge[0, 9]]
+    together = covered(plan.blocks, 30)[model.ends]
+    assert np.array_equal(plan.covered, together)
+
+
+def test_flips_that_had_a_chance_are_planned_where_they_had_most():
+    model = BinaryPairwise(30)
+    chance = np.zeros(model.n_interactions)
+    plan = plan_for_particles(chance, chance, np.zeros(0, np.int64), model.ends, 30, 6)
+    blocks = plan.blocks.copy()
+    blocks[3], blocks[8] = [3, 8, 9, 10, 11, 12], [8, 3, 9, 13, 14, 15]
+    plan = plan._replace(blocks=blocks)
+    tally = new_tally(model.n_interactions, 6)
+    # edge 3 - 8 is at place 0 in both; 8 - 9 at place 2 of the first and 1 of the second
+    seen = [
+        (3, 0, -1, 0.1), (8, 0, -1, 0.15), (8, 0, -1, 0.1), (3, 2, 0, 0.3), (8, 1, 0, 0.2),
+        (3, 9, -1, 0.01),
+    ]  # fmt: skip
+    for row, (number, one, two, value) in enumerate(seen):
+        tally.flips[row] = [number, one, two, -1, -1]
+        tally.flip_chance[row] = value
+    tally.n_flips[0] = len(seen)
+    frozen = with_moves(plan, tally, np.zeros((0, 3), np.int64))
+    assert sorted(moves_of(frozen)) == [((3, 8),), ((3, 8), (8, 9))]
+    starts = frozen.move_start
+    assert starts[4] - starts[3] == 1
+    assert starts[9] - starts[8] == 1
+    assert starts[-1] == len(frozen.moves) == 2
 
 
 def test_every_pair_is_met_often_enough_where_likely_edges_are_few():
@@ -133,8 +186,9 @@ def test_every_pair_is_met_often_enough_where_likely_edges_are_few():
 
 
 def test_flips_are_tried_more_often_where_edges_are_few():
-    tries = [flips_worth(np.full(66, density)) for density in (0.0, 0.02, 0.1, 0.5, 0.9, 1.0)]
+    tries = [flips_worth(np.full(66, density), 2.0) for density in (0.0, 0.02, 0.1, 0.5, 0.9, 1.0)]
     assert tries == [MOST_FLIPS, MOST_FLIPS, 11, 4, 11, MOST_FLIPS]
+    assert flips_worth(np.full(66, 0.5), 0.5) == 1
 
 
 def test_no_plan_has_no_blocks():

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from slabfield.draws import ChainDraws
+from slabfield.kernels.hill import Hill
 from slabfield.likelihood.cubes import ExactCubes, ParticleCubes, ParticleWork
 from slabfield.likelihood.exact import BinaryTable, StateTable
 from slabfield.likelihood.particles import BinaryParticles, CliqueParticles
@@ -58,7 +59,7 @@ class ChainResult(NamedTuple):
 
 
 KINDS: tuple[type, ...] = (
-    *(Chain, CollapsedChain, ChainState, Block, Plan, Tally),
+    *(Chain, CollapsedChain, ChainState, Block, Hill, Plan, Tally),
     *(BinaryTable, StateTable, BinaryParticles, CliqueParticles, Cliques),
     *(ExactCubes, ParticleCubes, ParticleWork, PseudoRows),
     *(LangevinSettings, LangevinWork, JumpSettings, JumpWork, Problem, Sums, Unknown),
