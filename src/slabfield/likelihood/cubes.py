@@ -350,16 +350,20 @@ def apart(engine, i, j):
 
 
 @inner
-def mark_stale(engine, nodes):
-    """Mark chances that depend on some nodes, directly or by a partner, as stale."""
+def mark_stale(engine, nodes, swept):
+    """Mark chances that depend on some nodes, directly or by a partner, as stale.
+
+    With their neighbours, where those were swept too.
+    """
     work, neighbours = engine.work, engine.neighbours
     n_near = list_near(nodes, work.inside, neighbours, engine.degree, work.near)
     for m in range(n_near):
         i = work.near[m]
         work.stale[i] = True
         for t in range(engine.degree[i]):
-            if work.partner[neighbours[i, t]] == i:
-                work.stale[neighbours[i, t]] = True
+            j = neighbours[i, t]
+            if swept or work.partner[j] == i:
+                work.stale[j] = True
 
 
 @inner

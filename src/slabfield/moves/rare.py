@@ -2,9 +2,9 @@ r"""Rare edges: those that no block of a plan has, all of them looked at in ever
 
 Where an edge is absent its two nodes are independent given all others. With :math:`q_i` the chance
 of node i in every particle, the probabilities that its update needs are means of :math:`q_i q_j`:
-for all pairs, a product of a matrix with its transpose. Hardly any edge enters. A glance, by the
-slope and the steepness at zero, bounds its chance; whether a pair is looked at closely is drawn by
-that bound, and the draw of the edge itself makes up for it (equation 24).
+for all pairs, a product of a matrix with its transpose. Hardly any edge enters. A glance, by two
+steps towards the mode, bounds its chance; whether a pair is looked at closely is drawn by that
+bound, and the draw of the edge itself makes up for it (equation 24).
 """
 
 from __future__ import annotations
@@ -22,13 +22,15 @@ from slabfield.likelihood.cubes import (
     mark_stale,
     show_chance,
 )
-from slabfield.likelihood.engine import open_block
+from slabfield.likelihood.engine import leave_block, open_block
 from slabfield.likelihood.pseudo import PseudoRows
 from slabfield.moves.pair import MOST_SHARE, log_odds_of, scale_of, steeper, update_edges
 
 # An edge whose chance is this at a glance is looked at closely; others in proportion to theirs
 WORTH_A_LOOK = 0.02
 MARGIN, LEAST_VISIT = 1.5, 1e-4
+# A coupling that moves by more than this has the neighbours swept too
+FAR = 0.5
 # Nodes whose chances fit into fast memory together
 TILE = 16
 
@@ -54,26 +56,30 @@ def total_of(values):
 
 @inner
 def glance(products, first, second, n, slope, u, v, prior_odds, n_rows, slab, precision):
-    """Chance of an absent edge by slope and steepness at zero, and the noise of its log odds.
+    """Chance of an absent edge by two steps of Newton's method, and the noise of its log odds.
 
     ``products``, ``first`` and ``second`` are sums by lane over n particles of the chances of both
     ends and of each; ``slope`` is that of the data and priors.
     """
-    both, one, other, n_lanes = (
-        total_of(products) / n,
-        total_of(first) / n,
-        total_of(second) / n,
-        products.size,
-    )
+    both, one, other = total_of(products) / n, total_of(first) / n, total_of(second) / n
+    n_lanes, last = products.size, 1 - u - v
     mean = both - u * one - v * other
-    square = (one - both) * u * u + (other - both) * v * v + both * (1 - u - v) ** 2
-    steepness = n_rows * (square - mean * mean) + precision
-    gain = slope - n_rows * mean
+    w1, w2 = one - both, other - both
+    steepness = n_rows * (w1 * u * u + w2 * v * v + both * last * last - mean * mean) + precision
     spread = lane_spread(products, first, second, u, v, mean * n / n_lanes)
     noise = (n_rows / n) ** 2 * spread * n_lanes / (n_lanes - 1.0)
-    evidence = 0.5 * gain * gain / steepness + 0.5 * math.log(slab / steepness)
+    a = (slope - n_rows * mean) / steepness
+    t1, t2 = w1 * math.exp(-u * a), w2 * math.exp(-v * a)
+    t3 = both * math.exp(last * a)
+    total = 1 - w1 - w2 - both + t1 + t2 + t3
+    mean = (last * t3 - u * t1 - v * t2) / total
+    square = (last * last * t3 + u * u * t1 + v * v * t2) / total
+    steepness = n_rows * (square - mean * mean) + precision
+    left = slope - n_rows * mean - precision * a
+    evidence = slope * a - n_rows * math.log(total) - 0.5 * precision * a * a
+    evidence += 0.5 * left * left / steepness + 0.5 * math.log(slab / steepness)
     evidence -= 0.5 * min(noise / steepness, MOST_SHARE)
-    noise *= (gain / steepness) ** 2
+    noise *= a * a
     odds = (evidence + prior_odds) * steeper(noise)
     return 1.0 / (1.0 + math.exp(-odds)), noise
 
@@ -143,6 +149,11 @@ def update_one(engine, sums, prior, state, block, tally, alpha, i, j, rng):
     nodes = block.nodes[:k]
     block.edges[0, 0], block.edges[0, 1], block.edges[0, 2] = alpha, 0, 1
     open_block(engine, state, nodes, block.mass)
+    before = state.coupling[alpha]
     if update_edges(sums, prior, state, block, k, 1, visit, tally, rng):
-        draw_block(engine, state, nodes, rng)
-        mark_stale(engine, nodes)
+        far = abs(state.coupling[alpha] - before) > FAR
+        if far:
+            leave_block(engine, state, nodes, block.mass, rng)
+        else:
+            draw_block(engine, state, nodes, rng)
+        mark_stale(engine, nodes, far)

@@ -1,0 +1,146 @@
+"""Rare edges: chances of nodes, their products, and what a chain of such updates ends at."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from slabfield import SpikeSlabMRF
+from slabfield.datasets import make_block
+from slabfield.likelihood.cubes import apart, open_block_particles, particle_cubes, show_chance
+from slabfield.models.binary import BinaryPairwise
+from slabfield.moves.impute import new_unknown
+from slabfield.moves.pair import new_block, new_tally
+from slabfield.moves.rare import glance
+from slabfield.moves.state import insert, new_state
+from slabfield.moves.sweep import Plan
+from slabfield.priors import Prior
+from slabfield.sampler.collapsed import CollapsedChain, scatter
+from slabfield.sampler.iteration import new_record, settle
+from slabfield.sampler.plan import covered_by, no_moves
+from slabfield.sampler.settings import default_particles
+from slabfield.sampler.warmup import Problem
+
+N_NODES, N_PARTICLES = 8, 64
+MODEL = BinaryPairwise(N_NODES)
+EDGE = {(i, j): m for m, (i, j) in enumerate(zip(*MODEL.ends, strict=True))}
+# 1 and 2 are partners, so are 5 and 6; 0 hangs on 2, 3 on 5, and 4 and 7 on nothing
+COUPLINGS = {(1, 2): 4.0, (5, 6): -3.0, (0, 2): 0.6, (3, 5): 0.8}
+
+
+@pytest.fixture(scope="module")
+def engine_and_state():
+    rng = np.random.default_rng(1)
+    state = new_state(N_NODES, MODEL.n_interactions, MODEL.n_interactions)
+    state.bias[:] = rng.normal(size=N_NODES)
+    for edge, value in COUPLINGS.items():
+        insert(state, EDGE[edge])
+        state.coupling[EDGE[edge]] = value
+    engine = particle_cubes(MODEL, N_PARTICLES, 1, 6, False, rng)
+    settle(engine, state, rng)
+    engine.work.stale[:] = True
+    for i in range(N_NODES):
+        show_chance(engine, state, i)
+    return engine, state
+
+
+def table_of(engine, state, nodes):
+    mass = np.zeros((1 << len(nodes), 16))
+    open_block_particles(engine, state, np.array(nodes), mass)
+    return mass / mass.sum(axis=0)
+
+
+def lanes_of(values):
+    return values.reshape(16, -1).mean(axis=1)
+
+
+@pytest.mark.parametrize("i", range(N_NODES))
+def test_chances_are_conditional_probabilities(engine_and_state, i):
+    engine, state = engine_and_state
+    alone = table_of(engine, state, [i])
+    np.testing.assert_allclose(lanes_of(engine.work.chance[0, i]), alone[1], rtol=1e-5)
+    partner = {1: 2, 2: 1, 5: 6, 6: 5}.get(i, -1)
+    assert engine.work.partner[i] == partner
+    both = table_of(engine, state, [i, partner]) if partner >= 0 else alone
+    np.testing.assert_allclose(
+        lanes_of(engine.work.chance[1, i]), both[1::2].sum(axis=0), rtol=1e-5
+    )
+    for k in range(2):
+        sums = engine.work.chance[k, i].reshape(16, -1).sum(axis=1)
+        np.testing.assert_allclose(engine.work.chance_sums[k, i], sums, rtol=1e-5)
+
+
+@pytest.mark.parametrize("edge", [e for e in EDGE if e not in COUPLINGS])
+def test_products_of_chances_are_the_table_of_an_absent_edge(engine_and_state, edge):
+    engine, state = engine_and_state
+    i, j = edge
+    which = int(apart(engine, i, j))
+    partners = [int(p) for p in engine.work.partner[[i, j]] if p >= 0] if which else []
+    table = table_of(engine, state, [i, j, *partners])
+    product = lanes_of(engine.work.chance[which, i] * engine.work.chance[which, j])
+    np.testing.assert_allclose(product, table[3::4].sum(axis=0), rtol=1e-5)
+
+
+def test_which_pairs_are_apart(engine_and_state):
+    engine, _ = engine_and_state
+    assert apart(engine, 1, 5)
+    assert apart(engine, 1, 4)
+    # the partner of 1 is a neighbour of 0, that of 6 of 3; 4 and 7 have none
+    assert not apart(engine, 0, 1)
+    assert not apart(engine, 3, 6)
+    assert not apart(engine, 4, 7)
+
+
+@pytest.mark.parametrize("slope", [-9.0, -30.0, 2.0])
+def test_a_glance_is_close_to_the_integral(slope):
+    """Without noise, the chance is that of the integral over the coupling, to a few percent."""
+    same = [np.full(16, value) for value in (2.0, 3.5, 4.0)]
+    n_rows, slab, u, v, prior_odds = 300.0, 1.5, 0.4, 0.6, -2.0
+    both, one, other = 0.25, 3.5 / 8, 0.5
+    a = np.linspace(-6, 6, 200_001)
+    total = (1 - one - other + both) + (one - both) * np.exp(-u * a)
+    total += (other - both) * np.exp(-v * a) + both * np.exp((1 - u - v) * a)
+    log_density = slope * a - n_rows * np.log(total) - 0.5 * slab * a**2
+    evidence = np.log(np.sum(np.exp(log_density)) * (a[1] - a[0]) * np.sqrt(slab / (2 * np.pi)))
+    chance, noise = glance(*same, 128, slope, u, v, prior_odds, n_rows, slab, slab)
+    assert noise == pytest.approx(0.0, abs=1e-20)
+    assert np.log(chance / (1 - chance)) == pytest.approx(evidence + prior_odds, abs=0.05)
+
+
+def test_lanes_that_differ_are_noise_to_a_glance():
+    rng = np.random.default_rng(2)
+    first, second = rng.random(16) * 8, rng.random(16) * 8
+    found = glance(first * second / 8, first, second, 128, -9.0, 0.4, 0.6, -2.0, 300.0, 1.5, 1.5)
+    assert found[1] > 0
+
+
+def test_a_chain_whose_edges_are_mostly_rare_has_the_posterior_of_enumeration():
+    """Blocks are within either half of the nodes: the 16 edges across are updated one by one."""
+    rows = make_block(200, random_state=3).rows[:, :N_NODES]
+    exact = SpikeSlabMRF(likelihood="exact", n_draws=4_000, random_state=1).fit(rows)
+    rng = np.random.default_rng(4)
+    unknown = new_unknown(MODEL, rows, np.zeros(rows.shape, bool))
+    prior = Prior.standard(MODEL.n_interactions)
+    problem = Problem(MODEL, rows, MODEL.sums(rows), prior, unknown)
+    engine = particle_cubes(MODEL, 4_096, 2, 4, False, rng)
+    scatter(engine, problem, rng)
+    state = new_state(N_NODES, MODEL.n_interactions, MODEL.n_interactions)
+    settle(engine, state, rng)
+    halves = [*range(4)], [*range(4, 8)]
+    blocks = np.array([[i, *(j for j in half if j != i)] for half in halves for i in half])
+    covered = covered_by(blocks, N_NODES, MODEL.n_interactions)
+    assert np.sum(~covered) == 16
+    plan = Plan(blocks, 0, covered, *no_moves(blocks), covered, 2)
+    block = new_block(problem.sums.bias / 200, 4, 16)
+    chain = CollapsedChain(
+        problem, default_particles(), engine, state, block, plan,
+        new_tally(MODEL.n_interactions), rng,
+    )  # fmt: skip
+    chain.iterate(new_record(0, N_NODES, *[MODEL.n_interactions] * 2), 0, 0, 200)
+    chain = chain._replace(tally=new_tally(MODEL.n_interactions))
+    record = new_record(1_500, N_NODES, *[MODEL.n_interactions] * 2)
+    chain.iterate(record, 0, 1_500, 1)
+    wanted = exact.posterior_.edge_probability
+    assert np.sqrt(np.mean((record.present.mean(axis=0) - wanted) ** 2)) < 0.025
+    assert np.sqrt(np.mean((chain.tally.mean_chance - wanted) ** 2)) < 0.025
+    assert chain.tally.visits.min() == 1_500
