@@ -9,16 +9,11 @@ from numpy.typing import NDArray
 
 from slabfield._jit import inner
 from slabfield.kernels.cloud import (
-    add_row,
     add_up,
     block_weights,
     branch_single,
-    chance_of,
     exponentiate_single,
     fill_uniform,
-    joint_chance,
-    joint_exponents,
-    lane_sums,
     mix,
     negative_size,
     outside_field,
@@ -38,8 +33,6 @@ from slabfield.models.binary import BinaryPairwise
 
 # Groups of particles, independent of each other, that tell the noise of their sum
 N_LANES = 16
-# Two nodes whose coupling is larger than this move together
-LEAST_PARTNER = np.float32(1.0)
 # Particles are drawn anew when their weights leave fewer than this share of them effective
 LEAST_EFFECTIVE = 0.5
 
@@ -279,91 +272,6 @@ def leave_block_particles(engine, state, nodes, mass, rng):
                 engine.degree[i], states,
             )  # fmt: skip
             resample(states[i], work.field, engine.lanes)
-
-
-@inner
-def show_chance(engine, state, i):
-    """Work out the chance of a node to be 1 in every particle, given its neighbours, if stale.
-
-    A node that is strongly coupled with another hardly moves while that one stays; it becomes its
-    partner and is summed out.
-    """
-    work, states = engine.work, engine.states
-    if not work.stale[i]:
-        return
-    work.stale[i] = False
-    neighbours, weights, degree = engine.neighbours[i], engine.weights[i], engine.degree[i]
-    bits = work.powers.view(np.int32)
-    accumulate(work.field, np.float32(state.bias[i]), neighbours, weights, degree, states)
-    negative_size(work.field, work.low)
-    exponentiate_single(work.low, work.powers, bits)
-    chance_of(work.field, work.low, work.chance[0, i])
-    lane_sums(work.chance[0, i], work.chance_sums[0, i])
-    partner, coupling = -1, LEAST_PARTNER
-    for m in range(degree):
-        if abs(weights[m]) > abs(coupling):
-            partner, coupling = neighbours[m], weights[m]
-    work.partner[i] = partner
-    if partner < 0:
-        work.chance[1, i] = work.chance[0, i]
-        work.chance_sums[1, i] = work.chance_sums[0, i]
-        return
-    accumulate(
-        work.total, np.float32(state.bias[partner]), engine.neighbours[partner],
-        engine.weights[partner], engine.degree[partner], states,
-    )  # fmt: skip
-    add_row(work.field, states[partner], -coupling)
-    add_row(work.total, states[i], -coupling)
-    joint_exponents(work.field, work.total, coupling, work.low)
-    exponentiate_single(work.field, work.powers, bits)
-    exponentiate_single(work.total, work.powers, bits)
-    exponentiate_single(work.low, work.powers, bits)
-    joint_chance(work.field, work.total, work.low, work.chance[1, i])
-    lane_sums(work.chance[1, i], work.chance_sums[1, i])
-
-
-@inner
-def are_neighbours(engine, i, j):
-    """Whether there is an edge between two nodes."""
-    found = False
-    for m in range(engine.degree[i]):
-        found = found or engine.neighbours[i, m] == j
-    return found
-
-
-@inner
-def apart(engine, i, j):
-    """Whether two nodes are independent given the others but for their partners, and have any.
-
-    Where they are not, chances are to be taken that are given the partners too.
-    """
-    p, q = engine.work.partner[i], engine.work.partner[j]
-    if p < 0 and q < 0:
-        return False
-    if p in (j, q) or q == i:
-        return False
-    if p >= 0 and are_neighbours(engine, p, j):
-        return False
-    if q >= 0 and are_neighbours(engine, q, i):
-        return False
-    return p < 0 or q < 0 or not are_neighbours(engine, p, q)
-
-
-@inner
-def mark_stale(engine, nodes, swept):
-    """Mark chances that depend on some nodes, directly or by a partner, as stale.
-
-    With their neighbours, where those were swept too.
-    """
-    work, neighbours = engine.work, engine.neighbours
-    n_near = list_near(nodes, work.inside, neighbours, engine.degree, work.near)
-    for m in range(n_near):
-        i = work.near[m]
-        work.stale[i] = True
-        for t in range(engine.degree[i]):
-            j = neighbours[i, t]
-            if swept or work.partner[j] == i:
-                work.stale[j] = True
 
 
 @inner

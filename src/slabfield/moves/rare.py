@@ -14,14 +14,8 @@ import math
 from slabfield._jit import fast, generic, inner
 from slabfield.kernels.cloud import lane_products
 from slabfield.kernels.cube import edge_number
-from slabfield.likelihood.cubes import (
-    ExactCubes,
-    ParticleCubes,
-    apart,
-    draw_block,
-    mark_stale,
-    show_chance,
-)
+from slabfield.likelihood.chances import apart, mark_stale, show_chance
+from slabfield.likelihood.cubes import ExactCubes, ParticleCubes, draw_block
 from slabfield.likelihood.engine import leave_block, open_block
 from slabfield.likelihood.pseudo import PseudoRows
 from slabfield.moves.pair import MOST_SHARE, log_odds_of, scale_of, steeper, update_edges

@@ -33,7 +33,8 @@ from slabfield.sampler.plan import (
     flips_worth,
     make_plan,
     no_plan,
-    plan_for_particles,
+    planned,
+    planned_for_particles,
     screen,
     with_moves,
 )
@@ -338,24 +339,6 @@ def first_plan(problem: Problem, k: int) -> Plan:
         return no_plan(k, model.n_interactions)
     score = screen(problem.sums, model.ends)
     return make_plan(score, np.zeros(score.size), model.ends, model.n_nodes, k)
-
-
-def planned(problem: Problem, tally: Tally, k: int) -> Plan:
-    """Return a plan by what was seen of every edge, or else by its correlation in the data."""
-    model = problem.model
-    chance = tally.mean_chance
-    score = screen(problem.sums, model.ends)
-    worth = np.where(tally.visits > 0, chance * (1 - chance), score / (1e3 + score))
-    worth = np.maximum(worth, 1e-3 * chance)
-    return make_plan(worth, chance, model.ends, model.n_nodes, k)
-
-
-def planned_for_particles(problem: Problem, tally: Tally, k: int, state: ChainState) -> Plan:
-    """Return a plan by what was seen of every edge, and by what is present."""
-    model = problem.model
-    score = screen(problem.sums, model.ends)
-    present = state.members[: state.n_members[0]]
-    return plan_for_particles(score, tally.mean_chance, present, model.ends, model.n_nodes, k)
 
 
 def revised_particles(chain: CollapsedChain, engine: ParticleCubes, noise: float) -> ParticleCubes:

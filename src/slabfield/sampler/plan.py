@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from slabfield.kernels.cube import edge_number
 from slabfield.models.protocol import Sums
 from slabfield.moves.pair import MOST_EDGES, Tally
+from slabfield.moves.state import ChainState
 from slabfield.moves.sweep import Plan
+from slabfield.sampler.warmup import Problem
 
 # Up to this many nodes a sweep goes over all pairs
 FULL_NODES = 24
@@ -206,6 +208,24 @@ def plan_for_particles(
     every = np.ones(chance.size, np.bool_)
     covered = covered_by(blocks, n_nodes, chance.size)
     return Plan(blocks, 0, covered, *no_moves(blocks), every, FIRST_FLIPS)
+
+
+def planned(problem: Problem, tally: Tally, k: int) -> Plan:
+    """Return a plan by what was seen of every edge, or else by its correlation in the data."""
+    model = problem.model
+    chance = tally.mean_chance
+    score = screen(problem.sums, model.ends)
+    worth = np.where(tally.visits > 0, chance * (1 - chance), score / (1e3 + score))
+    worth = np.maximum(worth, 1e-3 * chance)
+    return make_plan(worth, chance, model.ends, model.n_nodes, k)
+
+
+def planned_for_particles(problem: Problem, tally: Tally, k: int, state: ChainState) -> Plan:
+    """Return a plan by what was seen of every edge, and by what is present."""
+    model = problem.model
+    score = screen(problem.sums, model.ends)
+    present = state.members[: state.n_members[0]]
+    return plan_for_particles(score, tally.mean_chance, present, model.ends, model.n_nodes, k)
 
 
 def no_moves(blocks: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
