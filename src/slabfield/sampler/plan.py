@@ -30,9 +30,10 @@ RAREST = 40
 DECIDED, SEEN = 0.02, 0.2
 # Room to list flips, a node
 FLIPS_PER_NODE = 200
-# Edges are rivals where their log-likelihoods, each alone, differ by no more than this, and where
-# what their other ends have in common is this large a share of the larger
-MOST_APART, LEAST_SHARED = 10.0, 0.5
+# Edges are rivals where the one that is not there has a score of so much, by itself explains the
+# data worse by no more than this, in units of log-likelihood, and where what their other ends have in
+# common is this large a share of the larger
+LEAST_SCORE, MOST_APART, LEAST_SHARED = 10.0, 10.0, 0.5
 RIVALS_PER_NODE = 2
 # Flips tried in a block; while it is seen which can be; besides those planned; and at most, where a
 # sweep goes over all pairs
@@ -103,7 +104,7 @@ def find_rivals(
         one, other = square[i, mine][:, None], square[i, others][None, :]
         loss = np.maximum(0.5 * (one - other), 0.0)
         shared = square[np.ix_(mine, others)] >= LEAST_SHARED * np.maximum(one, other)
-        j, k = np.nonzero(shared & (loss <= MOST_APART))
+        j, k = np.nonzero(shared & (loss <= MOST_APART) & (other >= LEAST_SCORE))
         nodes.append(np.column_stack([np.full(j.size, i), mine[j], others[k]]))
         apart.append(loss[j, k])
     every, how = np.concatenate(nodes), np.concatenate(apart)
