@@ -31,8 +31,8 @@ DECIDED, SEEN = 0.02, 0.2
 # Room to list flips, a node
 FLIPS_PER_NODE = 200
 # Edges are rivals where the one that is not there has a score of so much, by itself explains the
-# data worse by no more than this, in units of log-likelihood, and where what their other ends have in
-# common is this large a share of the larger
+# data worse by no more than this, in units of log-likelihood, and where what their other ends have
+# in common is this large a share of the larger
 LEAST_SCORE, MOST_APART, LEAST_SHARED = 10.0, 10.0, 0.5
 RIVALS_PER_NODE = 2
 # Flips tried in a block; while it is seen which can be; besides those planned; and at most, where a
