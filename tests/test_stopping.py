@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from slabfield import SpikeSlabMRF, datasets
+from slabfield.estimator import FIRST_DRAWS
 from slabfield.models.binary import BinaryPairwise
 from slabfield.moves.state import insert
 from slabfield.priors import Prior
@@ -105,7 +106,7 @@ def test_auto_runs_until_converged_and_says_so():
     posterior = model.posterior_
     assert posterior.converged
     assert posterior.settings["stopped_by"] == "converged"
-    assert posterior.settings["n_draws"] == posterior.draws.n_draws >= 500
+    assert posterior.settings["n_draws"] == posterior.draws.n_draws >= FIRST_DRAWS
 
 
 def test_auto_stops_at_max_draws_and_names_the_hold_outs():
