@@ -164,7 +164,11 @@ def main() -> None:
         lines = []
         for method in methods:
             ours = part[part["method"] == method]
-            cells = [f"{ours[c].mean():.3f} ± {ours[c].std():.3f}" for c in ("pll", "auc", "f1")]
+            # BDgraph gives edges, but no couplings to predict with
+            cells = [
+                f"{ours[c].mean():.3f} ± {ours[c].std():.3f}" if ours[c].notna().any() else "none"
+                for c in ("pll", "auc", "f1")
+            ]
             good = f"{int(ours['converged'].sum())}/{len(ours)}" if OURS in method else ""
             trap = f"{int(ours['trapped'].sum())}" if OURS in method else ""
             lines.append((method, *cells, f"{ours['density'].mean():.4f}",
