@@ -6,13 +6,7 @@ import numpy as np
 
 from slabfield._jit import fast, jit
 from slabfield.kernels.gibbs import sweep
-
-
-@fast
-def add_where(total, factor, state):
-    """Add a number in every particle in which a node is 1."""
-    for t in range(total.size):
-        total[t] += factor * state[t]
+from slabfield.kernels.table import add_times
 
 
 @fast
@@ -51,7 +45,7 @@ def anneal(states, base, bias, neighbours, weights, degree, ladder, n_sweeps, la
     for t in range(ladder.size - 1):
         energy[:] = 0.0
         for i in range(n_nodes):
-            add_where(energy, bias[i] - base[i], states[i])
+            add_times(energy, states[i], bias[i] - base[i])
             for k in range(degree[i]):
                 j = neighbours[i, k]
                 if j > i:

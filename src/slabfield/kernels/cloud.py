@@ -75,13 +75,6 @@ def chance_of(field, low, chance):
 
 
 @fast
-def add_row(target, source, factor):
-    """Add a multiple of a row to another."""
-    for t in range(target.size):
-        target[t] += factor * source[t]
-
-
-@fast
 def joint_exponents(field, partner, weight, with_partner):
     """Keep fields within what single precision can exponentiate; add the coupling to one."""
     for t in range(field.size):

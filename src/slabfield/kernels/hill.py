@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slabfield._jit import fast, inner
-from slabfield.kernels.table import exponentiate, largest_of
+from slabfield.kernels.logistic import dot
+from slabfield.kernels.table import add_times, exponentiate, largest_of, total_of
 
 # Newton's method stops where half the squared step, in standard deviations, is below this
 AT_THE_TOP = 1e-8
@@ -85,37 +86,12 @@ def fill_feature(feature, low, high, u, v):
 
 
 @fast
-def add_times(target, source, factor):
-    """Add a multiple of an array to another."""
-    for s in range(target.size):
-        target[s] += factor * source[s]
-
-
-@fast
 def times(target, one, other):
     """Fill an array with the products of two others; return its sum."""
     total = 0.0
     for s in range(target.size):
         target[s] = one[s] * other[s]
         total += target[s]
-    return total
-
-
-@fast
-def sum_of(values):
-    """Sum of an array."""
-    total = 0.0
-    for s in range(values.size):
-        total += values[s]
-    return total
-
-
-@fast
-def dot(one, other):
-    """Sum of the products of two arrays."""
-    total = 0.0
-    for s in range(one.size):
-        total += one[s] * other[s]
     return total
 
 
@@ -188,7 +164,7 @@ def climb(hill, n_all, n, n_rows, mode, steepness):
     now, weights, tilt, mean = hill.now, hill.weights, hill.tilt, hill.mean
     for _ in range(MOST_STEPS):
         tilted(mode, now, n_all, features, weights, tilt, power, scratch)
-        share = n_rows / sum_of(power)
+        share = n_rows / total_of(power)
         for a in range(n):
             one = order[a]
             mean[a] = share * times(scratch, power, features[one])

@@ -52,6 +52,13 @@ def add_two(target, source, other):
 
 
 @fast
+def add_times(target, source, factor):
+    """Add a multiple of an array to another."""
+    for s in range(target.size):
+        target[s] += factor * source[s]
+
+
+@fast
 def total_of(values):
     """Sum of an array."""
     total = 0.0

@@ -6,7 +6,6 @@ import numpy as np
 
 from slabfield._jit import inner
 from slabfield.kernels.cloud import (
-    add_row,
     chance_of,
     exponentiate_single,
     joint_chance,
@@ -15,6 +14,7 @@ from slabfield.kernels.cloud import (
     negative_size,
 )
 from slabfield.kernels.gibbs import accumulate
+from slabfield.kernels.table import add_times
 from slabfield.likelihood.cubes import list_near
 
 # Two nodes whose coupling is larger than this move together
@@ -52,8 +52,8 @@ def show_chance(engine, state, i):
         work.total, np.float32(state.bias[partner]), engine.neighbours[partner],
         engine.weights[partner], engine.degree[partner], states,
     )  # fmt: skip
-    add_row(work.field, states[partner], -coupling)
-    add_row(work.total, states[i], -coupling)
+    add_times(work.field, states[partner], -coupling)
+    add_times(work.total, states[i], -coupling)
     joint_exponents(work.field, work.total, coupling, work.low)
     exponentiate_single(work.field, work.powers, bits)
     exponentiate_single(work.total, work.powers, bits)

@@ -10,16 +10,15 @@ import math
 
 from slabfield._jit import fast, inner
 from slabfield.kernels.hill import (
-    add_times,
     climb,
-    dot,
     factorise,
     fill_bias,
     fill_feature,
     solve_backward,
-    sum_of,
     tilted,
 )
+from slabfield.kernels.logistic import dot
+from slabfield.kernels.table import add_times, total_of
 from slabfield.moves.pair import MOST_EDGES, MOST_SHARE, facts_of, log_odds_of, scale_of, steeper
 from slabfield.moves.state import insert, remove
 
@@ -204,7 +203,7 @@ def noise_of_slopes(mass, k, lanes, hill, first, n, n_rows):
     Each along the direction in which the edges before it give way. ``hill.shift`` gets them.
     """
     size, n_lanes, scratch, total = 1 << k, lanes.size, hill.scratch, 0.0
-    share = n_rows / sum_of(hill.power)
+    share = n_rows / total_of(hill.power)
     for last in range(first, n):
         hill.slope[:last] = 0.0
         hill.slope[last] = 1.0
@@ -353,7 +352,7 @@ def flip_edges(sums, prior, state, block, k, n_edges, n_open, number, plan, tall
 @inner
 def noise_between(after, before, n_rows):
     """Noise of a difference of log posteriors: of how much each lane adds to two sums."""
-    total, total_before, noise = sum_of(after), sum_of(before), 0.0
+    total, total_before, noise = total_of(after), total_of(before), 0.0
     for t in range(after.size):
         noise += (n_rows * (after[t] / total - before[t] / total_before)) ** 2
     return noise * after.size / (after.size - 1.0)

@@ -14,6 +14,7 @@ import math
 from slabfield._jit import fast, generic, inner
 from slabfield.kernels.cloud import lane_products
 from slabfield.kernels.cube import edge_number
+from slabfield.kernels.table import total_of
 from slabfield.likelihood.chances import apart, mark_stale, show_chance
 from slabfield.likelihood.cubes import ExactCubes, ParticleCubes, draw_block
 from slabfield.likelihood.engine import leave_block, open_block
@@ -36,15 +37,6 @@ def lane_spread(products, first, second, u, v, mean):
     for t in range(products.size):
         error = products[t] - u * first[t] - v * second[t] - mean
         total += error * error
-    return total
-
-
-@fast
-def total_of(values):
-    """Sum of an array."""
-    total = 0.0
-    for t in range(values.size):
-        total += values[t]
     return total
 
 
