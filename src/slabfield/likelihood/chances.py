@@ -23,14 +23,12 @@ LEAST_PARTNER = np.float32(1.0)
 
 @inner
 def show_chance(engine, state, i):
-    """Work out the chance of a node to be 1 in every particle, given its neighbours, if stale.
+    """Work out the chance of a node to be 1 in every particle, given its neighbours.
 
     A node that is strongly coupled with another hardly moves while that one stays; it becomes its
     partner and is summed out.
     """
     work, states = engine.work, engine.states
-    if not work.stale[i]:
-        return
     work.stale[i] = False
     neighbours, weights, degree = engine.neighbours[i], engine.weights[i], engine.degree[i]
     bits = work.powers.view(np.int32)
@@ -63,30 +61,30 @@ def show_chance(engine, state, i):
 
 
 @inner
-def are_neighbours(engine, i, j):
+def are_neighbours(neighbours, degree, i, j):
     """Whether there is an edge between two nodes."""
     found = False
-    for m in range(engine.degree[i]):
-        found = found or engine.neighbours[i, m] == j
+    for m in range(degree[i]):
+        found = found or neighbours[i, m] == j
     return found
 
 
 @inner
-def apart(engine, i, j):
+def apart(partner, neighbours, degree, i, j):
     """Whether two nodes are independent given the others but for their partners, and have any.
 
     Where they are not, chances are to be taken that are given the partners too.
     """
-    p, q = engine.work.partner[i], engine.work.partner[j]
+    p, q = partner[i], partner[j]
     if p < 0 and q < 0:
         return False
     if p in (j, q) or q == i:
         return False
-    if p >= 0 and are_neighbours(engine, p, j):
+    if p >= 0 and are_neighbours(neighbours, degree, p, j):
         return False
-    if q >= 0 and are_neighbours(engine, q, i):
+    if q >= 0 and are_neighbours(neighbours, degree, q, i):
         return False
-    return p < 0 or q < 0 or not are_neighbours(engine, p, q)
+    return p < 0 or q < 0 or not are_neighbours(neighbours, degree, p, q)
 
 
 @inner

@@ -1,4 +1,4 @@
-r"""Rare edges: those that no block of a plan has, all of them looked at in every sweep.
+r"""Rare edges: those that no block of a plan has, looked at one by one.
 
 Where an edge is absent its two nodes are independent given all others. With :math:`q_i` the chance
 of node i in every particle, the probabilities that its update needs are means of :math:`q_i q_j`:
@@ -19,15 +19,21 @@ from slabfield.likelihood.chances import apart, mark_stale, show_chance
 from slabfield.likelihood.cubes import ExactCubes, ParticleCubes, draw_block
 from slabfield.likelihood.engine import leave_block, open_block
 from slabfield.likelihood.pseudo import PseudoRows
+from slabfield.moves.flip import shuffle
 from slabfield.moves.pair import MOST_SHARE, log_odds_of, scale_of, steeper, update_edges
 
 # An edge whose chance is this at a glance is looked at closely; others in proportion to theirs
 WORTH_A_LOOK = 0.02
 MARGIN, LEAST_VISIT = 1.5, 1e-4
+# Probabilities below this are lost in rounding
+TINY = 1e-7
 # A coupling that moves by more than this has the neighbours swept too
 FAR = 0.5
 # Nodes whose chances fit into fast memory together
 TILE = 16
+# In fields of more nodes than this a sweep looks at the pairs among some nodes only, so that its
+# cost grows as the number of nodes
+ALL_NODES = 100
 
 
 @fast
@@ -70,9 +76,20 @@ def glance(products, first, second, n, slope, u, v, prior_odds, n_rows, slab, pr
     return 1.0 / (1.0 + math.exp(-odds)), noise
 
 
+@inner
+def pair_table(products, first, second, n, mass):
+    """Fill the table of two nodes that are independent in every particle, lane by lane."""
+    least = TINY * n / products.size
+    for t in range(products.size):
+        mass[3, t] = max(products[t], least)
+        mass[2, t] = max(second[t] - products[t], least)
+        mass[1, t] = max(first[t] - products[t], least)
+        mass[0, t] = max(n / products.size - first[t] - second[t] + products[t], least)
+
+
 @generic
 def update_rare(engine, sums, prior, state, block, plan, tally, rng):
-    """Update every edge that no block of the plan has, once."""
+    """Update the edges that no block of the plan has: all, or those among some nodes."""
 
 
 @update_rare.register(ExactCubes)
@@ -83,49 +100,61 @@ def update_none(engine, sums, prior, state, block, plan, tally, rng):
 
 @update_rare.register(ParticleCubes)
 def update_all_rare(engine, sums, prior, state, block, plan, tally, rng):
-    """Glance at every pair, tile by tile, and look closely at few."""
+    """Glance at the pairs among nodes drawn at random, tile by tile, and look closely at few."""
     n_nodes, order = state.bias.size, block.order
-    engine.work.stale[:] = True
-    for a in range(0, n_nodes, TILE):
-        for b in range(a, n_nodes, TILE):
-            for p in range(a, min(a + TILE, n_nodes)):
-                for q in range(max(b, p + 1), min(b + TILE, n_nodes)):
+    inclusion, present, covered, counts = prior.inclusion, state.present, plan.covered, block.counts
+    stale, partner, chance = engine.work.stale, engine.work.partner, engine.work.chance
+    chance_sums, products, data_mean = engine.work.chance_sums, block.residual[1], block.data_mean
+    neighbours, degree, bias = engine.neighbours, engine.degree, state.bias
+    data_sum, bias_sum, tally_chance, visits = sums.coupling, sums.bias, tally.chance, tally.visits
+    n_rows, slab, _, bias_precision = scale_of(sums.n_rows, state.hyper[1], prior.bias_precision)
+    n_some = min(n_nodes, int(math.sqrt(ALL_NODES * n_nodes)))
+    shuffle(order, n_some, rng)
+    stale[:] = True
+    for a in range(0, n_some, TILE):
+        for b in range(a, n_some, TILE):
+            for p in range(a, min(a + TILE, n_some)):
+                for q in range(max(b, p + 1), min(b + TILE, n_some)):
                     i, j = min(order[p], order[q]), max(order[p], order[q])
                     alpha = edge_number(n_nodes, i, j)
-                    if not plan.covered[alpha] and prior.inclusion[alpha] != 0.0:
-                        update_one(engine, sums, prior, state, block, tally, alpha, i, j, rng)
+                    if covered[alpha] or inclusion[alpha] == 0.0:
+                        continue
+                    if stale[i]:
+                        show_chance(engine, state, i)
+                    if stale[j]:
+                        show_chance(engine, state, j)
+                    which, visit, known = 0, 1.0, not present[alpha] and inclusion[alpha] != 1.0
+                    if known:
+                        if partner[i] >= 0 or partner[j] >= 0:
+                            which = 1 if apart(partner, neighbours, degree, i, j) else 0
+                        u, v = data_mean[j], data_mean[i]
+                        slope = data_sum[alpha] - u * bias_sum[i] - v * bias_sum[j]
+                        slope += bias_precision * (u * bias[i] + v * bias[j])
+                        prior_odds = log_odds_of(
+                            inclusion, counts, alpha, counts[0], prior.beta_a, prior.beta_b
+                        )
+                        lane_products(chance[which, i], chance[which, j], products)
+                        seen, noise = glance(
+                            products, chance_sums[which, i], chance_sums[which, j], chance.shape[2],
+                            slope, u, v, prior_odds, n_rows, slab,
+                            slab + bias_precision * (u * u + v * v),
+                        )  # fmt: skip
+                        if seen < WORTH_A_LOOK:
+                            visit = min(MARGIN * seen * math.exp(math.sqrt(noise)) + LEAST_VISIT, 1)
+                        if rng.random() >= visit:
+                            tally_chance[alpha] += seen
+                            visits[alpha] += 1
+                            continue
+                    update_one(
+                        engine, sums, prior, state, block, tally, alpha, i, j, known, which, visit,
+                        rng,
+                    )  # fmt: skip
 
 
 @inner
-def update_one(engine, sums, prior, state, block, tally, alpha, i, j, rng):
-    """Update one edge, if it is present or worth a look."""
-    work, bias, data_mean, visit = engine.work, state.bias, block.data_mean, 1.0
-    show_chance(engine, state, i)
-    show_chance(engine, state, j)
-    if not state.present[alpha] and prior.inclusion[alpha] != 1.0:
-        u, v = data_mean[j], data_mean[i]
-        n_rows, slab, _, bias_precision = scale_of(
-            sums.n_rows, state.hyper[1], prior.bias_precision
-        )
-        slope = sums.coupling[alpha] - u * sums.bias[i] - v * sums.bias[j]
-        slope += bias_precision * (u * bias[i] + v * bias[j])
-        prior_odds = log_odds_of(
-            prior.inclusion, block.counts, alpha, block.counts[0], prior.beta_a, prior.beta_b
-        )
-        products, which = block.residual[0], 1 if apart(engine, i, j) else 0
-        chances, lanes = work.chance[which], work.chance_sums[which]
-        lane_products(chances[i], chances[j], products)
-        chance, noise = glance(
-            products, lanes[i], lanes[j], chances.shape[1], slope, u, v, prior_odds, n_rows, slab,
-            slab + bias_precision * (u * u + v * v),
-        )  # fmt: skip
-        if chance < WORTH_A_LOOK:
-            visit = min(MARGIN * chance * math.exp(math.sqrt(noise)) + LEAST_VISIT, 1.0)
-        if rng.random() >= visit:
-            tally.chance[alpha] += chance
-            tally.visits[alpha] += 1
-            return
-    k = 2
+def update_one(engine, sums, prior, state, block, tally, alpha, i, j, known, which, visit, rng):
+    """Update one edge; of one that was glanced at the products of chances are known."""
+    work, k = engine.work, 2
     block.nodes[0], block.nodes[1] = i, j
     for m in range(2):
         partner = work.partner[block.nodes[m]]
@@ -134,12 +163,20 @@ def update_one(engine, sums, prior, state, block, tally, alpha, i, j, rng):
             k += 1
     nodes = block.nodes[:k]
     block.edges[0, 0], block.edges[0, 1], block.edges[0, 2] = alpha, 0, 1
-    open_block(engine, state, nodes, block.mass)
     before = state.coupling[alpha]
-    if update_edges(sums, prior, state, block, k, 1, visit, tally, rng):
-        far = abs(state.coupling[alpha] - before) > FAR
-        if far:
-            leave_block(engine, state, nodes, block.mass, rng)
-        else:
-            draw_block(engine, state, nodes, rng)
-        mark_stale(engine, nodes, far)
+    if known and (k == 2 or which == 1):
+        lanes = work.chance_sums[which]
+        pair_table(block.residual[1], lanes[i], lanes[j], work.chance.shape[2], block.mass)
+        if not update_edges(sums, prior, state, block, 2, 1, visit, tally, rng):
+            return
+        open_block(engine, state, nodes, block.mass)
+    else:
+        open_block(engine, state, nodes, block.mass)
+        if not update_edges(sums, prior, state, block, k, 1, visit, tally, rng):
+            return
+    far = abs(state.coupling[alpha] - before) > FAR
+    if far:
+        leave_block(engine, state, nodes, block.mass, rng)
+    else:
+        draw_block(engine, state, nodes, rng)
+    mark_stale(engine, nodes, far)

@@ -121,7 +121,6 @@ def planned_sweep(engine, sums, prior, state, block, plan, tally, rng):
         update_block(
             engine, sums, prior, state, block, k, n_edges, 0, 0, NOT_PLANNED, plan, tally, rng
         )
-    shuffle(block.order, n_nodes, rng)
     update_rare(engine, sums, prior, state, block, plan, tally, rng)
 
 

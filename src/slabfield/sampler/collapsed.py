@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -29,6 +30,8 @@ from slabfield.sampler.plan import (
     FLIPS_PER_NODE,
     FULL_NODES,
     FULL_NODES_ON_ROWS,
+    MORE_FLIPS,
+    WATCHED_FLIPS,
     find_rivals,
     flips_worth,
     make_plan,
@@ -56,6 +59,8 @@ FORGOTTEN = 0.3
 CLEAR = 0.05
 WEIGHTED_NOISE, WEIGHTED_SWEEPS = 0.06, 2
 PLAIN_NOISE, PLAIN_SWEEPS = 0.5, 8
+# Without weights a node is near many blocks, and swept after each of them: in so many parts
+NEAR_BLOCKS = 4
 # Sweeps of the pseudo-likelihood's sampler before plans, and again before starts, are made of it
 ROUGH_SWEEPS = 20
 # A chain with this share of all edges, and this many times as many as the pseudo-likelihood has, is
@@ -100,12 +105,8 @@ def start_collapsed(
     problem: Problem, settings: Settings, rng: np.random.Generator, kind: str = "random"
 ) -> CollapsedChain:
     """Return a chain at a start of the given kind (see :mod:`slabfield.sampler.starts`)."""
-    if settings.engine == "exact":
-        chain = start_exact(problem, settings, rng, kind)
-    elif settings.engine == "pseudo":
-        chain = start_pseudo(problem, settings, rng, kind)
-    else:
-        chain = start_particles(problem, settings, rng, kind)
+    starts = {"exact": start_exact, "pseudo": start_pseudo, "particles": start_particles}
+    chain = starts[settings.engine](problem, settings, rng, kind)
     settle(chain.engine, chain.state, rng)
     return chain
 
@@ -228,13 +229,14 @@ def warming_collapsed(
     settings = chain.settings
     empty = new_record(0, *sizes_of(chain.problem))
     total = settings.n_warmup
-    for mark in sorted({int(total * share) for share in REVISIONS} | {total}):
+    marks = sorted({int(total * share) for share in REVISIONS} | {total})
+    for left, mark in reversed(list(enumerate(reversed(marks)))):
         for n in chunks(mark - done):
             chain.iterate(empty, 0, 0, n * settings.thin)
             report(n)
             done += n
             if done == mark:
-                chain = begun_anew(chain) if trapped(chain) else revise(chain, mark == total)
+                chain = begun_anew(chain) if trapped(chain) else revise(chain, left)
             yield chain, done
 
 
@@ -294,17 +296,18 @@ def autocorrelation(engine: ParticleCubes, state: ChainState, rng: np.random.Gen
 
 
 def sweeps_to_forget(engine: ParticleCubes, state: ChainState, rng: np.random.Generator) -> int:
-    """Gibbs sweeps after which nodes have mostly forgotten where they were, within bounds."""
+    """Gibbs sweeps after a block, so that nodes mostly forget where they were; within bounds."""
     most = WEIGHTED_SWEEPS if engine.weighted else PLAIN_SWEEPS
     forgotten = np.flatnonzero(autocorrelation(engine, state, rng)[: most + 1] < FORGOTTEN)
-    return int(forgotten[0]) if forgotten.size else most
+    wanted = int(forgotten[0]) if forgotten.size else most
+    return wanted if engine.weighted else math.ceil(wanted / NEAR_BLOCKS)
 
 
-def revise(chain: CollapsedChain, at_last: bool = True) -> CollapsedChain:
+def revise(chain: CollapsedChain, parts_left: int = 0) -> CollapsedChain:
     """Settle plan and particles by what was seen since the last time; forget what was seen.
 
-    Until the last time all edges of a plan's blocks are open, to see which flips have a chance;
-    then these are planned for the same blocks.
+    In the last part of warm-up it is seen which flips have a chance; when none is left these are
+    planned for the same blocks.
     """
     problem, tally, plan = chain.problem, chain.tally, chain.plan
     model = problem.model
@@ -319,11 +322,12 @@ def revise(chain: CollapsedChain, at_last: bool = True) -> CollapsedChain:
     # on rows edges that stand for each other mix well as it is, and trying more costs more
     if not isinstance(chain.engine, ParticleCubes):
         return fresh._replace(plan=planned(problem, tally, k))
-    if at_last:
+    if parts_left == 0:
         present = chain.state.members[: chain.state.n_members[0]]
         rivals = find_rivals(screen(problem.sums, model.ends), present, model.ends, model.n_nodes)
         return fresh._replace(plan=with_moves(plan, tally, rivals))
     plan = planned_for_particles(problem, tally, k, chain.state)
+    plan = plan._replace(n_flips=WATCHED_FLIPS if parts_left == 1 else MORE_FLIPS)
     return fresh._replace(plan=plan, tally=watching_tally(model))
 
 
@@ -378,9 +382,8 @@ def half_against_half(engine: ParticleCubes) -> float:
 
 def what_was_settled(chain: CollapsedChain) -> dict[str, Any]:
     """Return what warm-up found, the noise met since, and the health of the particles."""
-    found: dict[str, Any] = {
-        "planned_blocks": int(chain.plan.blocks.shape[0]), "random_blocks": chain.plan.n_random
-    }  # fmt: skip
+    plan = chain.plan
+    found: dict[str, Any] = {"planned_blocks": len(plan.blocks), "random_blocks": plan.n_random}
     if isinstance(chain.engine, ParticleCubes):
         seen = chain.tally.noise
         found |= {

@@ -35,9 +35,9 @@ FLIPS_PER_NODE = 200
 # in common is this large a share of the larger
 LEAST_SCORE, MOST_APART, LEAST_SHARED = 10.0, 10.0, 0.5
 RIVALS_PER_NODE = 2
-# Flips tried in a block; while it is seen which can be; besides those planned; and at most, where a
-# sweep goes over all pairs
-N_FLIPS, FIRST_FLIPS, MORE_FLIPS, MOST_FLIPS = 8, 16, 2, 30
+# Flips tried in a block; while it is seen which can be; besides those planned, or before; and at
+# most, where a sweep goes over all pairs
+N_FLIPS, WATCHED_FLIPS, MORE_FLIPS, MOST_FLIPS = 8, 16, 2, 30
 # Flips of unlike edges wanted where a sweep goes over all pairs: in a sweep, and on rows in a block
 FLIPS_A_SWEEP, FLIPS_A_BLOCK = 0.5, 2.0
 
@@ -184,7 +184,7 @@ def plan_for_particles(
 
     Every node has a block, with those of its edges that are most undecided, and the nodes that are
     tied most to these. Edges that may stand for each other are brought into one block. All edges
-    are open, so that it is seen which flips have a chance.
+    are open, so that it can be seen which flips have a chance.
 
     Parameters
     ----------
@@ -206,9 +206,11 @@ def plan_for_particles(
     blocks = np.concatenate([stars, cover(first[left], second[left], n_nodes, k)])
     rivals = find_rivals(score, present, ends, n_nodes)
     blocks = np.concatenate([blocks, rival_blocks(rivals, blocks, n_nodes, k)])
+    # blocks in a row should have little in common: particles catch up while others have their turn
+    blocks = blocks[np.random.default_rng(0).permutation(len(blocks))]
     every = np.ones(chance.size, np.bool_)
     covered = covered_by(blocks, n_nodes, chance.size)
-    return Plan(blocks, 0, covered, *no_moves(blocks), every, FIRST_FLIPS)
+    return Plan(blocks, 0, covered, *no_moves(blocks), every, MORE_FLIPS)
 
 
 def planned(problem: Problem, tally: Tally, k: int) -> Plan:
