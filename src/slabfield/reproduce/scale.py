@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-GRID = (1e-4, 1e-3, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 0.99)
-
 
 class Scale(NamedTuple):
-    """Sizes of all experiments; the defaults are the paper's.
+    """Sizes of all experiments; the defaults are the paper's, where it tells them.
+
+    It tells fields, rows and iterations, but not how many data sets there are, nor where p0 is
+    fixed.
 
     Attributes
     ----------
@@ -25,8 +26,8 @@ class Scale(NamedTuple):
         Its step size and jump scale; larger ones make a short chain say something.
     exact_draws : int
         Of the exact sampler that it is compared with.
-    block_sets, lattice_sets, image_sets : int
-        Data sets.
+    block_sets, lattice_sets, image_sets, sensitivity_sets : int
+        Data sets; in the experiment on sensitivity at most as many as the last.
     n_test : int
         Test rows.
     side : int
@@ -43,32 +44,33 @@ class Scale(NamedTuple):
 
     name: str = "paper"
     n_chains: int = 2
-    n_draws: int | None = None
+    n_draws: int | None = 500
     n_warmup: int | None = None
-    large_draws: int | None = None
-    large_warmup: int | None = None
-    dense_draws: int | None = 300
-    dense_warmup: int | None = 100
+    large_draws: int | None = 200
+    large_warmup: int | None = 80
+    dense_draws: int | None = 50
+    dense_warmup: int | None = 30
     image_particles: int | None = None
-    paper_chains: int = 4
+    paper_chains: int = 1
     paper_draws: int = 10_000
     paper_warmup: int = 1_000
     paper_thin: int = 1_000
     paper_step: float = 1e-3
     paper_window: float = 0.01
     exact_draws: int = 20_000
-    block_sets: int = 10
-    lattice_sets: int = 5
-    image_sets: int = 3
+    block_sets: int = 5
+    lattice_sets: int = 3
+    image_sets: int = 2
+    sensitivity_sets: int = 2
     n_test: int = 10_000
     side: int = 10
-    p0: tuple[float, ...] = GRID
-    lattice_p0: tuple[float, ...] = (*GRID[:-3], 0.55, 0.57, 0.6, *GRID[-3:])
-    image_p0: tuple[float, ...] = GRID
+    p0: tuple[float, ...] = (1e-4, 1e-3, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99)
+    lattice_p0: tuple[float, ...] = (1e-4, 1e-3, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.57, 0.7, 0.9)
+    image_p0: tuple[float, ...] = (1e-3, 0.03, 0.2, 0.6, 0.95)
     sizes: tuple[int, ...] = (50, 100, 200, 500, 1_000)
     image_sizes: tuple[int, ...] = (100, 1_000)
     n_strengths: int = 40
-    hyper: tuple[float, ...] = (1.0, 2.0, 5.0, 10.0, 20.0)
+    hyper: tuple[float, ...] = (1.0, 5.0, 20.0)
 
 
 SCALES = {
