@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 DOCS := $(VENV)/.installed-docs
 
 .PHONY: help demo docs gallery test test-slow calibration lint types bench lattice scale accuracy realdata \
-	torture bad-input degenerate fuzz soak reproduce clean
+	torture bad-input degenerate fuzz soak reproduce reproduction clean
 .DEFAULT_GOAL := help
 
 help:
@@ -31,7 +31,9 @@ help:
 	@echo "make degenerate degenerate data under every engine; writes docs/degenerate.md"
 	@echo "make fuzz       thousands of damaged files (FUZZ=3000 of each kind)"
 	@echo "make soak       an hour of fitting, with its memory; writes docs/soak.md (MINUTES=60)"
-	@echo "make reproduce  the paper's experiments, small; SCALE=paper for its sizes (days)"
+	@echo "make reproduce  the paper's experiments, small; SCALE=paper for its sizes (hours)"
+	@echo "make reproduction"
+	@echo "                the same at the paper's sizes; writes docs/reproduction.md (hours)"
 	@echo "make clean      remove caches and results; 'rm -r .venv' starts afresh"
 
 $(STAMP): pyproject.toml
@@ -106,6 +108,11 @@ soak: $(STAMP)
 SCALE ?= quick
 reproduce: $(STAMP)
 	$(BIN)/slabfield reproduce all --scale $(SCALE)
+
+reproduction: $(STAMP)
+	$(BIN)/slabfield reproduce all --scale paper --out docs/reproduction
+	sed 's|](\([a-z0-9_]*\.\)|](reproduction/\1|g' docs/reproduction/reproduction.md > docs/reproduction.md
+	rm docs/reproduction/reproduction.md docs/reproduction/*.svg docs/reproduction/*.npz
 
 clean:
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks build dist site
