@@ -1,4 +1,4 @@
-"""Missing entries: unknowns of the model, redrawn given everything else (equation 24)."""
+"""Missing entries: unknowns of the model, redrawn given everything else (equation 25)."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class Scale(NamedTuple):
     exact_draws : int
         Of the exact sampler that it is compared with.
     block_sets, lattice_sets, image_sets, sensitivity_sets : int
-        Data sets; in the experiment on sensitivity at most as many as the last.
+        Data sets; in the experiment on sensitivity at most as many lattices as the last.
     n_test : int
         Test rows.
     side : int
@@ -61,7 +61,7 @@ class Scale(NamedTuple):
     block_sets: int = 5
     lattice_sets: int = 3
     image_sets: int = 2
-    sensitivity_sets: int = 2
+    sensitivity_sets: int = 1
     n_test: int = 10_000
     side: int = 10
     p0: tuple[float, ...] = (1e-4, 1e-3, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99)

@@ -24,7 +24,8 @@ def make(bench: Workbench) -> None:
         for kind in KINDS for name in NAMES
         for value in sorted({*bench.scale.hyper, DEFAULTS[name]})
     ]  # fmt: skip
-    sets = {kind: worlds(bench, kind)[: bench.scale.sensitivity_sets] for kind in KINDS}
+    sets = {kind: worlds(bench, kind) for kind in KINDS}
+    sets["lattice"] = sets["lattice"][: bench.scale.sensitivity_sets]
     pieces = [score_pieces(bench, sets[k], [None], (), **told) for k, _, _, told in every]
     bench.finish([piece for some in pieces for piece in some], "sensitivity")
     parts = [
