@@ -58,9 +58,10 @@ def l1_misfits(scores: Table) -> Found:
                 ])  # fmt: skip
         for end, losses in ends.items():
             bayes_loss, *others = np.mean(losses, axis=0)
+            told = [bar(values, 2) for values in np.transpose(losses)]
             words.append(
-                f"{world}, {end}: Bayes p0 {bayes_loss:.2f}, Wain Max {others[0]:.2f}, MLE "
-                f"{others[1]:.2f} below its best"
+                f"{world}, {end}: Bayes p0 {told[0]}, Wain Max {told[1]}, MLE {told[2]} below its "
+                "best"
             )
             met.append(min(others) > bayes_loss)
     return "; ".join(words), all(met)
@@ -171,8 +172,8 @@ def insensitive(scores: Table) -> Found:
     words, met = [], []
     for world, spans, level in _spans(scores, "cll"):
         each = ", ".join(f"{name} {span:.3f}" for name, span in spans.items())
-        words.append(f"{world}: likelihood {level:.2f} changes by {each}")
-        met.append(spans.max() <= MOST_CHANGE * abs(level))
+        words.append(f"{world}: likelihood {bar(level, 2)} changes by {each}")
+        met.append(spans.max() <= MOST_CHANGE * abs(level.mean()))
     return "; ".join(words), all(met)
 
 
@@ -184,18 +185,22 @@ def insensitive_structure(scores: Table) -> Found:
     ):
         each = ", ".join(f"{name} {span:.3f}" for name, span in spans.items())
         words.append(
-            f"{world}: F1 {level:.2f} changes by {each}; density {density:.3f} by up to "
+            f"{world}: F1 {bar(level, 2)} changes by {each}; density {bar(density)} by up to "
             f"{densities.max():.3f} ({densities.idxmax()})"
         )
         met.append(spans.max() <= MOST_F1)
     return "; ".join(words), all(met)
 
 
-def _spans(scores: Table, column: str) -> list[tuple[str, Table, float]]:
-    """For each world, how far means over data sets range for each hyper-parameter; their level."""
+def _spans(scores: Table, column: str) -> list[tuple[str, Table, Table]]:
+    """For each world, how far means over data sets range for each hyper-parameter; their levels.
+
+    A level is the mean over all settings on one data set.
+    """
     found = []
     for world, part in scores[scores["method"] == "Bayes"].groupby("world"):
         means = part.groupby(["parameter", "value"])[column].mean()
         by_name = means.groupby("parameter")
-        found.append((world, by_name.max() - by_name.min(), float(means.mean())))
+        levels = part.groupby("seed")[column].mean()
+        found.append((world, by_name.max() - by_name.min(), levels))
     return found

@@ -24,18 +24,19 @@ def similar_recovery(points: Table) -> Found:
     methods = [m for m in (*L1, "Bayes p0") if (mine["method"] == m).any()]
     recalls = np.linspace(0.05, 1.0, 20)
     table = {
-        method: np.mean([
+        method: np.array([
             _precision_at(part, recalls)
             for _, part in mine[mine["method"] == method].groupby("seed")
-        ], axis=0)
+        ])
         for method in methods
     }  # fmt: skip
-    shared = np.all([np.isfinite(values) for values in table.values()], axis=0)
+    shared = np.all([np.isfinite(values).all(axis=0) for values in table.values()], axis=0)
     if len(methods) < 2 or not shared.any():
         return "no recall that all methods reach", None
-    means = {method: float(values[shared].mean()) for method, values in table.items()}
-    words = ", ".join(f"{method} {value:.2f}" for method, value in means.items())
-    spread = max(means.values()) - min(means.values())
+    found = {method: values[:, shared].mean(axis=1) for method, values in table.items()}
+    words = ", ".join(f"{method} {bar(values, 2)}" for method, values in found.items())
+    means = [values.mean() for values in found.values()]
+    spread = max(means) - min(means)
     reach = f"recalls {recalls[shared].min():.2f} to {recalls[shared].max():.2f}"
     return f"{words} over {reach}", spread <= MOST_SPREAD
 

@@ -93,7 +93,8 @@ def _head(scale: Scale, verdicts: list[Verdict]) -> str:
         "measured here; the verdict follows from the numbers by the rule that is given, and is not "
         f"written by hand. Of {len(verdicts)} claims, {told}.",
         f"Data: {scale.block_sets} block data sets, {scale.lattice_sets} lattices of {scale.side} "
-        f"x {scale.side} nodes, {scale.image_sets} of MNIST images; {scale.n_test:,} test "
+        f"x {scale.side} nodes ({min(scale.sensitivity_sets, scale.lattice_sets)} where "
+        f"hyper-parameters are varied), {scale.image_sets} of MNIST images; {scale.n_test:,} test "
         "rows. An error bar (+-) is the sd over data sets, where it is not said otherwise. "
         "Likelihood is the mean conditional log-likelihood of groups of nodes of test rows: all "
         "12 of a block, 3 x 3 of a lattice or image.",
