@@ -110,11 +110,14 @@ def test_approximate_against_exact(error: float, expected: str) -> None:
     assert f"rms {error:.3f}" in words
     assert verdict("It gives the exact means", figure04=edges(error))[0] == expected
     both = [
-        {"method": f"Bayes{exact}{last}", "setting": p0, "cll": -3.0 + error * (exact == "")}
-        for exact in ("", " Exact")
+        {"method": f"Bayes{exact}{last}", "setting": p0, "seed": seed,
+         "cll": -3.0 - seed + error * (exact == "")}
+        for exact in ("", " Exact") for seed in SEEDS
         for last, p0 in (("", np.nan), (" PM", np.nan), (" p0", 0.1), (" PM p0", 0.1))
-    ]
-    assert verdict("Approximate and exact", figure07=pd.DataFrame(both))[0] == expected
+    ]  # fmt: skip
+    found, words = verdict("Approximate and exact", figure07=pd.DataFrame(both))
+    assert found == expected
+    assert f"Bayes PM p0 {error:.3f} +- 0.000" in words
 
 
 def moments(ratio: float, shift: float) -> pd.DataFrame:
@@ -218,10 +221,13 @@ def test_images() -> None:
 def test_sensitivity(change: float, expected: str) -> None:
     rows = [
         {"world": "block", "method": "Bayes", "parameter": name, "value": value, "density": 0.2,
-         "cll": -5.0 - change * (value == 20), "f1": 0.8 - change * (value == 1)}
-        for name in ("a", "b", "c", "d", "sigma_b") for value in (1, 20) for _ in SEEDS
+         "seed": seed, "cll": -4.0 - seed - change * (value == 20),
+         "f1": 0.8 - change * (value == 1)}
+        for name in ("a", "b", "c", "d", "sigma_b") for value in (1, 20) for seed in SEEDS
     ]  # fmt: skip
-    assert verdict("Prediction is insensitive", sensitivity=pd.DataFrame(rows))[0] == expected
+    found, words = verdict("Prediction is insensitive", sensitivity=pd.DataFrame(rows))
+    assert found == expected
+    assert f"likelihood {-6 - change / 2:.2f} +- 1.00 changes by a {change:.3f}" in words
     assert verdict("So is the structure", sensitivity=pd.DataFrame(rows))[0] == expected
 
 
