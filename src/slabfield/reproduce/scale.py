@@ -50,7 +50,7 @@ class Scale(NamedTuple):
     large_warmup: int | None = 80
     dense_draws: int | None = 50
     dense_warmup: int | None = 30
-    image_particles: int | None = None
+    image_particles: int | None = 1_024
     paper_chains: int = 1
     paper_draws: int = 10_000
     paper_warmup: int = 1_000
