@@ -57,7 +57,7 @@ def section(name: str, results: dict[str, dict], shape: tuple[int, int]) -> str:
 def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", nargs="+", default=SETS, choices=SETS)
-    parser.add_argument("--most-draws", type=int, default=1_000)
+    parser.add_argument("--most-draws", type=int, default=500)
     parser.add_argument("--test-rows", type=int, default=1_000_000)
     parser.add_argument("--jobs", type=int, default=-1)
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "real-data.md")
