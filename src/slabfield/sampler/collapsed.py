@@ -30,7 +30,6 @@ from slabfield.sampler.plan import (
     FLIPS_PER_NODE,
     FULL_NODES,
     FULL_NODES_ON_ROWS,
-    MORE_FLIPS,
     WATCHED_FLIPS,
     find_rivals,
     flips_worth,
@@ -230,13 +229,13 @@ def warming_collapsed(
     empty = new_record(0, *sizes_of(chain.problem))
     total = settings.n_warmup
     marks = sorted({int(total * share) for share in REVISIONS} | {total})
-    for left, mark in reversed(list(enumerate(reversed(marks)))):
+    for part, mark in enumerate(marks, 1):
         for n in chunks(mark - done):
             chain.iterate(empty, 0, 0, n * settings.thin)
             report(n)
             done += n
             if done == mark:
-                chain = begun_anew(chain) if trapped(chain) else revise(chain, left)
+                chain = begun_anew(chain) if trapped(chain) else revise(chain, len(marks) - part)
             yield chain, done
 
 
@@ -327,7 +326,8 @@ def revise(chain: CollapsedChain, parts_left: int = 0) -> CollapsedChain:
         rivals = find_rivals(screen(problem.sums, model.ends), present, model.ends, model.n_nodes)
         return fresh._replace(plan=with_moves(plan, tally, rivals))
     plan = planned_for_particles(problem, tally, k, chain.state)
-    plan = plan._replace(n_flips=WATCHED_FLIPS if parts_left == 1 else MORE_FLIPS)
+    if parts_left == 1:
+        plan = plan._replace(n_flips=WATCHED_FLIPS)
     return fresh._replace(plan=plan, tally=watching_tally(model))
 
 
