@@ -71,7 +71,7 @@ class _Compiling:
         if self.depth == 0:
             self.begin = monotonic()
             if not _told:
-                self.soon = Timer(WORTH_TELLING, self.begins)
+                self.soon = Timer(max(0.0, WORTH_TELLING - self.seconds), self.begins)
                 self.soon.daemon = True
                 self.soon.start()
         self.depth += 1
