@@ -60,7 +60,7 @@ class Scale(NamedTuple):
     exact_draws: int = 20_000
     block_sets: int = 5
     lattice_sets: int = 3
-    image_sets: int = 1
+    image_sets: int = 2
     sensitivity_sets: int = 1
     n_test: int = 10_000
     side: int = 10
