@@ -1,13 +1,16 @@
 """Verdicts on the paper's claims, from tables made up so that they hold, or do not."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from slabfield.reproduce.claims import CLAIMS, judge
+from slabfield.reproduce.claims import CLAIMS, Claim, judge
 from slabfield.reproduce.judging import at_density, bar
 
 SEEDS = (1, 2, 3)
+DOCS = Path(__file__).parents[1] / "docs"
 
 
 def verdict(start: str, **tables: pd.DataFrame) -> tuple[str, str]:
@@ -149,6 +152,7 @@ def test_large_steps(ratios: tuple[float, ...], expected: str) -> None:
             "persistence": [0.9, 0.0, 0.9, 0.99],
             "step_size": [1e-3, 3e-2, 3e-2, 3e-2],
             "sd_ratio": ratios,
+            "sd_ratio_sd": 0.02,
         }
     )
     assert verdict("A large alpha", figure02_steps=table)[0] == expected
@@ -199,7 +203,7 @@ def test_images() -> None:
     assert verdict("MNIST: Bayes p0 is better", figure10=both)[0] == "holds"
     worse = scores(bayes=-4.0).assign(world="mnist")
     assert verdict("MNIST: Bayes p0 is better", figure10=worse)[0] == "does not hold"
-    models = pd.DataFrame(
+    one = pd.DataFrame(
         {
             "method": ["Wain Max", "Wain Min", "MLE", "Bayes PM p0", "Bayes p0"],
             "n_rows": 1000,
@@ -208,9 +212,12 @@ def test_images() -> None:
             "cll": [-2.0, -2.0, -1.8, -1.9, -1.5],
         }
     )
-    assert verdict("MNIST: Bayes PM is weak", figure11=models)[0] == "holds"
+    models = pd.concat([one.assign(seed=1), one.assign(seed=2, cll=one["cll"] - 0.5)])
+    found, words = verdict("MNIST: Bayes PM is weak", figure11=models)
+    assert found == "holds"
+    assert "MLE -2.05 +- 0.35 at density 0.20" in words
     assert verdict("MNIST: Bayesian samples", figure11=models)[0] == "holds"
-    other = models.assign(moment_error=0.3, cll=[-2.0, -2.0, -2.0, -1.9, -1.5])
+    other = one.assign(moment_error=0.3, cll=[-2.0, -2.0, -2.0, -1.9, -1.5])
     assert verdict("MNIST: Bayes PM is weak", figure11=other)[0] == "does not hold"
     assert verdict("MNIST: Bayesian samples", figure11=other)[0] == "does not hold"
     far = models.assign(density=0.05)
@@ -242,6 +249,16 @@ def test_widths() -> None:
     assert "Bayes PM 10.0 +- 1.0" in words
     wide = pd.DataFrame(rows).replace({"Bayes PM": "MLE", "MLE": "Bayes PM"})
     assert verdict("A sparser model", figure06_width=wide)[0] == "does not hold"
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.words[:30])
+def test_the_page_says_what_its_tables_say_with_error_bars(claim: Claim) -> None:
+    tables = {path.stem: pd.read_csv(path) for path in (DOCS / "reproduction").glob("*.csv")}
+    found = judge(claim, tables)
+    page = (DOCS / "reproduction.md").read_text().replace("**", "")
+    assert f"| {found.measured} | {claim.rule.replace('|', '')} | {found.verdict} |" in page
+    # a spread over data sets, edges or parameters; once what chance would do
+    assert any(mark in found.measured for mark in (" +- ", "quartiles", "chance"))
 
 
 def test_every_claim_is_unknown_without_its_tables() -> None:

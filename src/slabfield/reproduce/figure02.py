@@ -84,6 +84,7 @@ def _steps(chains: dict[Setting, Result], exactly: Result) -> pd.DataFrame:
             "persistence": alpha, "step_size": step,
             "mean_error": np.sqrt(np.mean(((r["mean"] - exactly["mean"]) / exactly["sd"]) ** 2)),
             "sd_ratio": np.mean(r["sd"] / exactly["sd"]),
+            "sd_ratio_sd": np.std(r["sd"] / exactly["sd"], ddof=1),
         }
         for (alpha, step), r in chains.items()
     ]  # fmt: skip

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from slabfield.reproduce.bench import Workbench
+from slabfield.reproduce.cache import Result
 from slabfield.reproduce.drawing import new_figure
 from slabfield.reproduce.figure08 import at_density
 from slabfield.reproduce.images import gibbs_samples, moment_error
 from slabfield.reproduce.models import L1, field_of, mean_cll
 from slabfield.reproduce.scores import bayes_piece, grid, path_piece, worlds
-from slabfield.reproduce.worlds import open_world
+from slabfield.reproduce.worlds import World, open_world
 
 DENSITY = 0.2
 N_SHOWN = 36
@@ -24,14 +26,35 @@ GAP = 1
 
 
 def make(bench: Workbench) -> None:
-    """Sample every method's model of that density; show 36, measure more."""
+    """Sample every method's model of that density; show 36 of the first data set, measure more."""
     scale = bench.scale
-    world = worlds(bench, "mnist", max(scale.image_sizes))[0]
+    sets = worlds(bench, "mnist", max(scale.image_sizes))
     p0s = grid(bench, "mnist")
-    pieces = [path_piece(bench, world, method) for method in L1]
-    pieces += [bayes_piece(bench, world, p0) for p0 in p0s]
-    found = bench.results(pieces, "figure 11")
-    models: dict[str, tuple[Any, Any]] = {}
+    pieces = [[path_piece(bench, world, method) for method in L1] for world in sets]
+    for world, mine in zip(sets, pieces, strict=True):
+        mine += [bayes_piece(bench, world, p0) for p0 in p0s]
+    bench.finish([piece for mine in pieces for piece in mine], "figure 11")
+    n_samples = N_MEASURED if scale.name != "tiny" else 40
+    rows, every = [], []
+    for world, mine in zip(sets, pieces, strict=True):
+        models = _models(p0s, bench.results(mine, "figure 11"))
+        found, sheets = _sampled(world, models, n_samples)
+        rows += found
+        every.append(sheets)
+    bench.table("figure11", pd.DataFrame(rows))
+    np.savez_compressed(bench.out / "figure11_samples.npz", **every[0])
+    figure, axes = new_figure(3, 2, width=3.6, height=3.1)
+    shape = open_world(sets[0]).shape
+    for ax, (title, images) in zip(axes.ravel(), every[0].items(), strict=True):
+        ax.imshow(_sheet(images, shape), cmap="gray_r", vmin=0, vmax=1)
+        ax.set_title(title, fontsize=10)
+        ax.axis("off")
+    bench.picture("figure11", figure)
+
+
+def _models(p0s: Sequence[float], found: list[Result]) -> dict[str, tuple[Any, Any]]:
+    """Biases and couplings of each method at that density, or at the nearest that it has."""
+    models = {}
     for method, result in zip(L1, found, strict=False):
         k = int(np.argmin(np.abs((result["edges"] != 0).mean(axis=1) - DENSITY)))
         models[method] = result["bias"][k], result["edges"][k]
@@ -41,28 +64,28 @@ def make(bench: Workbench) -> None:
     models["Bayes PM p0"] = pm["bias"], edges
     mixed = fits[int(np.argmin([abs(float(f["density"]) - DENSITY) for f in fits]))]
     models["Bayes p0"] = mixed["draw_bias"], mixed["draw_edges"].astype(np.float64)
+    return models
+
+
+def _sampled(
+    world: World, models: dict[str, tuple[Any, Any]], n_samples: int
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Measures of each method on one data set, and the images to show."""
     data = open_world(world)
     rows, sheets = [], {"test images": data.test[:N_SHOWN].astype(np.float64)}
     for method, (bias, edges) in models.items():
-        each = max(1, (N_MEASURED if scale.name != "tiny" else 40) // len(np.atleast_2d(bias)))
+        each = max(1, n_samples // len(np.atleast_2d(bias)))
         samples = gibbs_samples(bias, edges, each, N_SWEEPS, seed=1)
         density = float((edges != 0).mean())
         error = moment_error(samples, world)
         fields = [
             field_of(*one) for one in zip(np.atleast_2d(bias), np.atleast_2d(edges), strict=True)
         ]
-        told = {"method": method, "n_rows": world.n_rows, "density": density}
+        told = {"seed": world.seed, "method": method, "n_rows": world.n_rows, "density": density}
         rows.append({**told, "moment_error": error, "cll": mean_cll(fields, data)})
         chosen = np.linspace(0, len(samples) - 1, N_SHOWN).astype(int)
         sheets[f"{method}, density {density:.2f}"] = samples[chosen]
-    bench.table("figure11", pd.DataFrame(rows))
-    np.savez_compressed(bench.out / "figure11_samples.npz", **sheets)  # type: ignore[arg-type]
-    figure, axes = new_figure(3, 2, width=3.6, height=3.1)
-    for ax, (title, images) in zip(axes.ravel(), sheets.items(), strict=True):
-        ax.imshow(_sheet(images, data.shape), cmap="gray_r", vmin=0, vmax=1)
-        ax.set_title(title, fontsize=10)
-        ax.axis("off")
-    bench.picture("figure11", figure)
+    return rows, sheets
 
 
 def _sheet(images: Any, shape: tuple[int, int]) -> Any:

@@ -15,16 +15,20 @@ def inclusion_matches(edges: Table) -> Found:
     error = edges["probability"] - edges["probability_exact"]
     by_p0 = error.groupby(edges["p0"]).apply(rms)
     each = ", ".join(f"{value:.3f} at p0 = {p0:g}" for p0, value in by_p0.items())
-    return f"rms {rms(error):.3f}, bias {error.mean():+.3f} ({each})", rms(error) <= MOST_RMS
+    words = f"rms {rms(error):.3f}; {bar(error)} over edges and p0; rms {each}"
+    return words, rms(error) <= MOST_RMS
 
 
 def moments_match(edges: Table) -> Found:
     """Compare means and sds given presence."""
     kept = edges[(edges["probability_exact"] > LIKELY) & (edges["visit_share"] > 0)]
-    mean = rms((kept["mean"] - kept["mean_exact"]) / kept["sd_exact"])
-    sd = rms((kept["sd"] - kept["sd_exact"]) / kept["sd_exact"])
-    words = f"mean {mean:.3f} sd, sd {sd:.3f} sd, over {len(kept)} edges"
-    return words, mean <= MOST_MOMENT and sd <= MOST_MOMENT
+    mean = (kept["mean"] - kept["mean_exact"]) / kept["sd_exact"]
+    sd = (kept["sd"] - kept["sd_exact"]) / kept["sd_exact"]
+    words = (
+        f"means: rms {rms(mean):.3f} sd, {bar(mean)} over {len(kept)} edges; sds: rms "
+        f"{rms(sd):.3f} sd, {bar(sd)}"
+    )
+    return words, rms(mean) <= MOST_MOMENT and rms(sd) <= MOST_MOMENT
 
 
 def predictions_match(scores: Table) -> Found:
@@ -69,9 +73,12 @@ def large_steps_bias(steps: Table) -> Found:
     small = found[found["step_size"] == found["step_size"].min()]
     words = "; ".join(
         f"step {step:g}: sds "
-        + ", ".join(f"{r.sd_ratio:.2f} (alpha {r.persistence:g})" for r in part.itertuples())
+        + ", ".join(
+            f"{r.sd_ratio:.2f} +- {r.sd_ratio_sd:.2f} (alpha {r.persistence:g})"
+            for r in part.itertuples()
+        )
         for step, part in found.groupby("step_size")
     )
     grows = largest["error"].is_monotonic_increasing
     met = grows and largest["error"].max() > small["error"].max()
-    return f"{words}, in units of the exact sd", bool(met)
+    return f"{words}, in units of the exact sd, over parameters", bool(met)

@@ -56,13 +56,15 @@ def peaks_at_truth(scores: Table) -> Found:
     """Compare where the mean curve peaks with the true density."""
     words, met = [], []
     for world, part in scores.groupby("world"):
-        curve = part[part["method"] == "Bayes p0"].groupby("setting")[["density", "cll"]].mean()
+        mine = part[part["method"] == "Bayes p0"]
+        curve = mine.groupby("setting")[["density", "cll"]].mean()
         truth = part["true_density"].mean()
         best = int(np.argmax(curve["cll"]))
         nearest = int(np.argmin(np.abs(curve["density"] - truth)))
+        peaks = mine.loc[mine.groupby("seed")["cll"].idxmax(), "density"]
         words.append(
             f"{world}: peak at density {curve['density'].iloc[best]:.3f} (p0 = "
-            f"{curve.index[best]:g}), true {truth:.3f}"
+            f"{curve.index[best]:g}; {bar(peaks)} set by set), true {truth:.3f}"
         )
         met.append(abs(best - nearest) <= 1)
     return "; ".join(words), all(met)
@@ -75,18 +77,26 @@ def shrinkage(edges: Table) -> Found:
         true = part[part["true"] > 0]
         for method in ("Wain Max", "Bayes PM"):
             both = true[true[method] > 0]
-            ratio[model, method] = float((both[method] / both["true"]).median())
+            shares = both[method] / both["true"]
+            ratio[model, method] = float(shares.median())
             wrong = part.loc[(part["true"] == 0) & (part[method] > 0), method]
             absent[model, method] = float(wrong.median()) if len(wrong) else 0.0
-            words.append(
-                f"{model}, {method}: {ratio[model, method]:.2f} of true, "
-                f"{absent[model, method]:.2f} on absent edges"
-            )
+            words.append(f"{model}, {method}: {_middle(shares)} of true, {_middle(wrong)} on "
+                         "absent edges")  # fmt: skip
+    told = f"medians, and quartiles over edges: {'; '.join(words)}"
     if not np.all(np.isfinite(list(ratio.values()))):
-        return f"medians: {'; '.join(words)}", None
+        return told, None
     sparse = ratio["sparse", "Wain Max"] < min(1.0, ratio["sparse", "Bayes PM"])
     dense = absent["dense", "Wain Max"] > absent["dense", "Bayes PM"]
-    return f"medians: {'; '.join(words)}", sparse and dense
+    return told, sparse and dense
+
+
+def _middle(values: Table) -> str:
+    """Write a median, and between which values the middle half is."""
+    if values.empty:
+        return "none"
+    low, median, high = values.quantile([0.25, 0.5, 0.75])
+    return f"{median:.2f} ({low:.2f} to {high:.2f})"
 
 
 def finds_density(scores: Table) -> Found:
