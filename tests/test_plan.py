@@ -16,7 +16,6 @@ from slabfield.sampler.plan import (
     RANDOM_SHARE,
     RAREST,
     cover,
-    find_rivals,
     flips_worth,
     make_plan,
     no_plan,
@@ -92,37 +91,31 @@ def test_make_plan_covers_the_worthy_and_the_likely():
     assert np.array_equal(np.flatnonzero(plan.open), np.sort(likely))
 
 
-def alike() -> tuple[BinaryPairwise, np.ndarray, dict[tuple[int, int], int]]:
-    """10 - 20 is there; 10 - 30, with 30 almost the same as 20, might as well be; 10 - 35 not."""
-    rng = np.random.default_rng(0)
-    rows = rng.integers(0, 2, (1_000, 40))
-    rows[:, 20] = np.where(rng.random(1_000) < 0.4, rows[:, 10], rows[:, 20])
-    rows[:, 30] = np.where(rng.random(1_000) < 0.98, rows[:, 20], rows[:, 30])
-    rows[:, 35] = np.where(rng.random(1_000) < 0.2, rows[:, 20], rows[:, 35])
+def test_rivals_share_a_block_and_are_flipped_there():
     model = BinaryPairwise(40)
-    first, second = model.ends
-    edge = {(i, j): m for m, (i, j) in enumerate(zip(first.tolist(), second.tolist(), strict=True))}
-    return model, screen(model.sums(rows), model.ends), edge
-
-
-def test_edges_that_may_stand_for_one_another_share_a_block_and_are_exchanged():
-    model, score, edge = alike()
-    present = np.array([edge[10, 20], edge[20, 30]])
-    rivals = find_rivals(score, present, model.ends, 40)
-    assert (10, 20, 30) in set(map(tuple, rivals.tolist()))
-    assert not any(35 in nodes for nodes in rivals.tolist())
-    assert find_rivals(score, present[:0], model.ends, 40).size == 0
     # each alone looks decided
-    chance = np.zeros(score.size)
-    chance[present] = 1.0
-    plan = plan_for_particles(score, chance, present, model.ends, 40, 6)
-    assert any({10, 20, 30} <= set(block) for block in plan.blocks.tolist())
+    score, chance = np.ones(model.n_interactions), np.zeros(model.n_interactions)
+    rivals = [((10, 20), (10, 30)), ((10, 20), (10, 7)), ((31, 32), (33, 34), (31, 34), (33, 32))]
+    plan = plan_for_particles(score, chance, np.zeros(0, np.int64), model.ends, 40, 6, rivals)
+    assert any({10, 20, 30, 7} <= set(block) for block in plan.blocks.tolist())
     assert all(len(set(block)) == 6 for block in plan.blocks.tolist())
+    assert len(plan.blocks) == 42
     assert plan.open.all()
     assert plan.n_random == 0
-    frozen = with_moves(plan, new_tally(score.size, 10)._replace(chance=chance), rivals)
+    wanted = [{tuple(sorted(edge)) for edge in edges} for edges in rivals]
+    found = [set(move) for move in moves_of(plan)]
+    assert all(move in found for move in wanted)
+    assert len(found) == 3
+    # they stay when warm-up ends, though none was seen to have a chance
+    frozen = with_moves(plan, new_tally(score.size, 10)._replace(chance=chance))
     assert frozen.n_flips == MORE_FLIPS
-    assert {(10, 20), (10, 30)} in [set(move) for move in moves_of(frozen)]
+    assert list(moves_of(frozen)) == list(moves_of(plan))
+    # and are not listed twice where they were
+    tally = new_tally(score.size, 10)
+    number = int(np.repeat(np.arange(42), np.diff(plan.move_start))[0])
+    tally.flips[0, 0], tally.flips[0, 1:] = number, plan.moves[0]
+    tally.flip_chance[0], tally.n_flips[0] = 0.9, 1
+    assert list(moves_of(with_moves(plan, tally))) == list(moves_of(plan))
 
 
 def moves_of(plan):
@@ -168,7 +161,7 @@ def test_flips_that_had_a_chance_are_planned_where_they_had_most():
         tally.flips[row] = [number, one, two, -1, -1]
         tally.flip_chance[row] = value
     tally.n_flips[0] = len(seen)
-    frozen = with_moves(plan, tally, np.zeros((0, 3), np.int64))
+    frozen = with_moves(plan, tally)
     assert sorted(moves_of(frozen)) == [((3, 8),), ((3, 8), (8, 9))]
     starts = frozen.move_start
     assert starts[4] - starts[3] == 1

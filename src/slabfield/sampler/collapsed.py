@@ -30,8 +30,8 @@ from slabfield.sampler.plan import (
     FLIPS_PER_NODE,
     FULL_NODES,
     FULL_NODES_ON_ROWS,
+    PARTICLE_BLOCK,
     WATCHED_FLIPS,
-    find_rivals,
     flips_worth,
     make_plan,
     no_plan,
@@ -40,13 +40,13 @@ from slabfield.sampler.plan import (
     screen,
     with_moves,
 )
+from slabfield.sampler.rivals import Edges, field_covariance, find_rivals
 from slabfield.sampler.settings import Settings
 from slabfield.sampler.starts import copy_of, modest_state, remove_free, small_field_state
 from slabfield.sampler.warmup import Problem, chunks
 
 Array = NDArray[np.float64]
 
-PARTICLE_BLOCK = 6
 FEWEST_PARTICLES, MOST_PARTICLES = 512, 16_384
 FIRST_SWEEPS = 2
 SEEN_SWEEPS, SEEN_NODES, SEEN_PARTICLES = 48, 64, 256
@@ -322,10 +322,12 @@ def revise(chain: CollapsedChain, parts_left: int = 0) -> CollapsedChain:
     if not isinstance(chain.engine, ParticleCubes):
         return fresh._replace(plan=planned(problem, tally, k))
     if parts_left == 0:
-        present = chain.state.members[: chain.state.n_members[0]]
-        rivals = find_rivals(screen(problem.sums, model.ends), present, model.ends, model.n_nodes)
-        return fresh._replace(plan=with_moves(plan, tally, rivals))
-    plan = planned_for_particles(problem, tally, k, chain.state)
+        return fresh._replace(plan=with_moves(plan, tally))
+    rivals: list[Edges] = []
+    if parts_left == 1:
+        fitted = field_covariance(chain.engine, chain.state, chain.rng)
+        rivals = find_rivals(problem.sums, fitted, chain.state, model.ends)
+    plan = planned_for_particles(problem, tally, k, chain.state, rivals)
     if parts_left == 1:
         plan = plan._replace(n_flips=WATCHED_FLIPS)
     return fresh._replace(plan=plan, tally=watching_tally(model))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +13,11 @@ from slabfield.models.protocol import Sums
 from slabfield.moves.pair import MOST_EDGES, Tally
 from slabfield.moves.state import ChainState
 from slabfield.moves.sweep import Plan
+from slabfield.sampler.rivals import Edges, rival_blocks
 from slabfield.sampler.warmup import Problem
 
+# Nodes of a block on particles
+PARTICLE_BLOCK = 6
 # Up to this many nodes a sweep goes over all pairs
 FULL_NODES = 24
 # and where that is cheap, on the rows of the data
@@ -30,23 +34,24 @@ RAREST = 40
 DECIDED, SEEN = 0.02, 0.2
 # Room to list flips, a node
 FLIPS_PER_NODE = 200
-# Edges are rivals where the one that is not there has a score of so much, by itself explains the
-# data worse by no more than this, in units of log-likelihood, and where what their other ends have
-# in common is this large a share of the larger
-LEAST_SCORE, MOST_APART, LEAST_SHARED = 10.0, 10.0, 0.5
-RIVALS_PER_NODE = 2
 # Flips tried in a block; while it is seen which can be; besides those planned, or before; and at
 # most, where a sweep goes over all pairs
 N_FLIPS, WATCHED_FLIPS, MORE_FLIPS, MOST_FLIPS = 8, 16, 2, 30
 # Flips of unlike edges wanted where a sweep goes over all pairs: in a sweep, and on rows in a block
 FLIPS_A_SWEEP, FLIPS_A_BLOCK = 0.5, 2.0
 
+Flip = tuple[int, tuple[int, ...]]
+"""A flip that is planned: the number of a block, and the places of edges in it."""
+
+PLACES = [(low, high) for high in range(PARTICLE_BLOCK) for low in range(high)]
+"""Nodes of a block that the edge at each place is between, by their places."""
+
 
 def no_plan(k: int, n_edges: int) -> Plan:
     """Return the plan of going over all pairs, all of them open."""
     every = np.ones(n_edges, np.bool_)
     blocks = np.zeros((0, k), np.int64)
-    return Plan(blocks, 0, every, *no_moves(blocks), every, N_FLIPS)
+    return Plan(blocks, 0, every, *list_moves([], len(blocks)), every, N_FLIPS)
 
 
 def flips_worth(chance: NDArray[np.float64], wanted: float) -> int:
@@ -64,83 +69,6 @@ def screen(sums: Sums, ends: tuple[NDArray[np.int64], NDArray[np.int64]]) -> NDA
     spread = mean * (1 - mean)
     score: NDArray[np.float64] = sums.n_rows * joint**2 / (spread[first] * spread[second])
     return score
-
-
-def find_rivals(
-    score: NDArray[np.float64],
-    present: NDArray[np.int64],
-    ends: tuple[NDArray[np.int64], NDArray[np.int64]],
-    n_nodes: int,
-) -> NDArray[np.int64]:
-    """Find pairs of edges of which one may stand for the other, the most likely to do so first.
-
-    Two edges that share a node explain the same data where their other ends go together. While one
-    is there the other has hardly a chance, and looks decided. What gives such a pair away is that
-    each alone would explain the data almost as well.
-
-    Parameters
-    ----------
-    score : array (n_edges,)
-        Squared correlations times rows, as :func:`screen` has them: about twice what an edge alone
-        adds to the log-likelihood.
-    present : array of int
-        Edges that are present now.
-
-    Returns
-    -------
-    array (n_rivals, 3)
-        The node that the two share, the other end of the one that is there, and of the one that is
-        not.
-    """
-    first, second = ends
-    square = np.zeros((n_nodes, n_nodes))
-    square[first, second] = square[second, first] = score
-    there = np.zeros((n_nodes, n_nodes), np.bool_)
-    there[first[present], second[present]] = there[second[present], first[present]] = True
-    nodes, apart = [np.zeros((0, 3), np.int64)], [np.zeros(0)]
-    for i in range(n_nodes):
-        mine, others = np.flatnonzero(there[i]), np.flatnonzero(~there[i])
-        others = others[others != i]
-        one, other = square[i, mine][:, None], square[i, others][None, :]
-        loss = np.maximum(0.5 * (one - other), 0.0)
-        shared = square[np.ix_(mine, others)] >= LEAST_SHARED * np.maximum(one, other)
-        j, k = np.nonzero(shared & (loss <= MOST_APART) & (other >= LEAST_SCORE))
-        nodes.append(np.column_stack([np.full(j.size, i), mine[j], others[k]]))
-        apart.append(loss[j, k])
-    every, how = np.concatenate(nodes), np.concatenate(apart)
-    return every[np.argsort(how, kind="stable")[: RIVALS_PER_NODE * n_nodes]]
-
-
-def rival_blocks(
-    rivals: NDArray[np.int64], blocks: NDArray[np.int64], n_nodes: int, k: int
-) -> NDArray[np.int64]:
-    """Blocks for those pairs of rivals that no block has together.
-
-    A block is filled up with the others that go with the node that two edges share.
-    """
-    with_node: list[set[int]] = [set() for _ in range(n_nodes)]
-    for b, block in enumerate(blocks.tolist()):
-        for i in block:
-            with_node[i].add(b)
-    wanted: dict[int, list[list[int]]] = {}
-    for i, *ends in rivals.tolist():
-        if with_node[i] & with_node[ends[0]] & with_node[ends[1]]:
-            continue
-        groups = wanted.setdefault(i, [])
-        for group in groups:
-            if len({*group, *ends}) < k:
-                group += [j for j in ends if j not in group]
-                break
-        else:
-            groups.append(ends)
-    found = []
-    for i, groups in wanted.items():
-        for group in groups:
-            block = [i, *group]
-            block += [n for n in blocks[i].tolist() if n not in block][: k - len(block)]
-            block += [n for n in range(n_nodes) if n not in block][: k - len(block)]
-            found.append(block)
-    return np.array(found, dtype=np.int64).reshape(len(found), k)
 
 
 def make_plan(
@@ -169,7 +97,7 @@ def make_plan(
     edges_per_block = k * (k - 1) // 2
     n_random = max(int(RANDOM_SHARE * len(blocks)), worth.size // (edges_per_block * RAREST))
     covered = covered_by(blocks, n_nodes, worth.size)
-    return Plan(blocks, n_random, covered, *no_moves(blocks), undecided(chance), N_FLIPS)
+    return Plan(blocks, n_random, covered, *list_moves([], len(blocks)), undecided(chance), N_FLIPS)
 
 
 def plan_for_particles(
@@ -179,12 +107,13 @@ def plan_for_particles(
     ends: tuple[NDArray[np.int64], NDArray[np.int64]],
     n_nodes: int,
     k: int,
+    rivals: Sequence[Edges] = (),
 ) -> Plan:
     """Cover the undecided edges by blocks that have what they depend on; others are rare.
 
     Every node has a block, with those of its edges that are most undecided, and the nodes that are
-    tied most to these. Edges that may stand for each other are brought into one block. All edges
-    are open, so that it can be seen which flips have a chance.
+    tied most to these. Rivals are brought into one block, and flips of both are planned there. All
+    edges are open, so that it can be seen which other flips have a chance.
 
     Parameters
     ----------
@@ -194,6 +123,8 @@ def plan_for_particles(
         Estimates of inclusion probabilities.
     present : array of int
         Edges that are present now.
+    rivals : sequence of tuples of edges
+        Edges that change together, as :func:`slabfield.sampler.rivals.find_rivals` has them.
     """
     chosen = np.flatnonzero(undecided(chance))
     chosen = chosen[np.argsort(-(chance * (1 - chance))[chosen], kind="stable")]
@@ -204,13 +135,13 @@ def plan_for_particles(
     stars = star_blocks(first, second, n_nodes, k, k // 2, ties)
     left = ~covered_by(stars, n_nodes, chance.size)[chosen]
     blocks = np.concatenate([stars, cover(first[left], second[left], n_nodes, k)])
-    rivals = find_rivals(score, present, ends, n_nodes)
-    blocks = np.concatenate([blocks, rival_blocks(rivals, blocks, n_nodes, k)])
+    blocks = np.concatenate([blocks, rival_blocks(list(rivals), blocks, n_nodes, k)])
     # blocks in a row should have little in common: particles catch up while others have their turn
     blocks = blocks[np.random.default_rng(0).permutation(len(blocks))]
     every = np.ones(chance.size, np.bool_)
     covered = covered_by(blocks, n_nodes, chance.size)
-    return Plan(blocks, 0, covered, *no_moves(blocks), every, MORE_FLIPS)
+    moves = list_moves(flips_of(rivals, blocks), len(blocks))
+    return Plan(blocks, 0, covered, *moves, every, MORE_FLIPS)
 
 
 def planned(problem: Problem, tally: Tally, k: int) -> Plan:
@@ -223,61 +154,74 @@ def planned(problem: Problem, tally: Tally, k: int) -> Plan:
     return make_plan(worth, chance, model.ends, model.n_nodes, k)
 
 
-def planned_for_particles(problem: Problem, tally: Tally, k: int, state: ChainState) -> Plan:
+def planned_for_particles(
+    problem: Problem, tally: Tally, k: int, state: ChainState, rivals: Sequence[Edges] = ()
+) -> Plan:
     """Return a plan by what was seen of every edge, and by what is present."""
     model = problem.model
     score = screen(problem.sums, model.ends)
     present = state.members[: state.n_members[0]]
-    return plan_for_particles(score, tally.mean_chance, present, model.ends, model.n_nodes, k)
+    chance = tally.mean_chance
+    return plan_for_particles(score, chance, present, model.ends, model.n_nodes, k, rivals)
 
 
-def no_moves(blocks: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return an empty list of planned flips, and where those of each block begin."""
-    return np.zeros((0, MOST_EDGES), np.int64), np.zeros(len(blocks) + 1, np.int64)
+def flips_of(rivals: Sequence[Edges], blocks: NDArray[np.int64]) -> list[Flip]:
+    """Flips of rivals, all edges at once, each in the first block that has all their nodes."""
+    flips = []
+    for edges in rivals:
+        nodes = {i for edge in edges for i in edge}
+        number = int(np.argmax(np.isin(blocks, list(nodes)).sum(axis=1) == len(nodes)))
+        block = blocks[number].tolist()
+        at = [sorted((block.index(i), block.index(j))) for i, j in edges]
+        flips.append((number, tuple(sorted(high * (high - 1) // 2 + low for low, high in at))))
+    return flips
 
 
-def with_moves(plan: Plan, tally: Tally, rivals: NDArray[np.int64]) -> Plan:
-    """Return the plan with the flips that had a chance, each in the block where it had most.
+def edges_of(flip: Flip, blocks: NDArray[np.int64]) -> frozenset[tuple[int, int]]:
+    """Return the edges of a flip, by their nodes."""
+    number, places = flip
+    block = blocks[number].tolist()
+    at = [PLACES[place] for place in places]
+    return frozenset((min(block[a], block[b]), max(block[a], block[b])) for a, b in at)
 
-    Exchanges of rivals are planned even where they were not seen. What else is tried is among edges
-    that are undecided by themselves.
-    """
-    n = min(int(tally.n_flips[0]), tally.flip_chance.size)
-    blocks = plan.blocks
-    total: dict[tuple[int, tuple[int, ...]], float] = {}
-    by_nodes: dict[frozenset[tuple[int, int]], dict[tuple[int, tuple[int, ...]], float]] = {}
-    ends = [(low, high) for high in range(blocks.shape[1]) for low in range(high)]
-    for (number, *places), chance in zip(
-        tally.flips[:n].tolist(), tally.flip_chance[:n].tolist(), strict=True
-    ):
-        key = number, tuple(sorted(p for p in places if p >= 0))
-        total[key] = total.get(key, 0.0) + chance
-    for (number, places), chance in total.items():
-        block = blocks[number]
-        edges = frozenset(tuple(sorted((block[ends[p][0]], block[ends[p][1]]))) for p in places)
-        by_nodes.setdefault(edges, {})[number, places] = chance
-    moves: list[tuple[int, tuple[int, ...]]] = []
-    for i, j, other in rivals.tolist():
-        pair = frozenset(((min(i, j), max(i, j)), (min(i, other), max(i, other))))
-        hosts = np.flatnonzero(np.isin(blocks, (i, j, other)).sum(axis=1) == 3)
-        if pair not in by_nodes and hosts.size:
-            block = blocks[hosts[0]].tolist()
-            places = [ends.index(tuple(sorted((block.index(a), block.index(b))))) for a, b in pair]
-            moves.append((int(hosts[0]), tuple(sorted(places))))
-    for seen in by_nodes.values():
-        if sum(seen.values()) >= SEEN:
-            moves.append(min(seen, key=lambda key: (-seen[key], key)))
-    moves.sort()
+
+def list_moves(flips: Iterable[Flip], n_blocks: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """List planned flips in the order of their blocks; return where those of each block begin."""
+    moves = sorted(flips)
     listed = np.full((len(moves), MOST_EDGES), -1, np.int64)
     for row, (_, places) in zip(listed, moves, strict=True):
         row[: len(places)] = places
-    start = np.searchsorted([number for number, _ in moves], np.arange(len(blocks) + 1))
-    return plan._replace(
-        moves=listed,
-        move_start=start.astype(np.int64),
-        open=undecided(tally.mean_chance),
-        n_flips=MORE_FLIPS,
-    )
+    start = np.searchsorted([number for number, _ in moves], np.arange(n_blocks + 1))
+    return listed, start.astype(np.int64)
+
+
+def with_moves(plan: Plan, tally: Tally) -> Plan:
+    """Return the plan with the flips that had a chance, each in the block where it had most.
+
+    Those that it has already stay, whether or not they were seen to have one. What else is tried is
+    among edges that are undecided by themselves.
+    """
+    blocks = plan.blocks
+    n = min(int(tally.n_flips[0]), tally.flip_chance.size)
+    seen: dict[frozenset[tuple[int, int]], dict[Flip, float]] = {}
+    for (number, *places), chance in zip(
+        tally.flips[:n].tolist(), tally.flip_chance[:n].tolist(), strict=True
+    ):
+        flip = number, tuple(sorted(p for p in places if p >= 0))
+        where = seen.setdefault(edges_of(flip, blocks), {})
+        where[flip] = where.get(flip, 0.0) + chance
+    owner = np.repeat(np.arange(len(blocks)), np.diff(plan.move_start))
+    flips = {
+        edges_of(flip, blocks): flip
+        for number, places in zip(owner.tolist(), plan.moves.tolist(), strict=True)
+        for flip in ((number, tuple(p for p in places if p >= 0)),)
+    }
+    for edges, where in seen.items():
+        if edges in flips or sum(where.values()) >= SEEN:
+            flips[edges] = min(where, key=lambda flip: (-where[flip], flip))
+    moves, start = list_moves(flips.values(), len(blocks))
+    settled = undecided(tally.mean_chance)
+    return plan._replace(moves=moves, move_start=start, open=settled, n_flips=MORE_FLIPS)
 
 
 def undecided(chance: NDArray[np.float64]) -> NDArray[np.bool_]:

@@ -1,0 +1,220 @@
+r"""Edges that change only together: found by the data and the field, before any is tried.
+
+Edges i - k and j - k explain the same where i and j go together. Then one stands for the other, and
+each looks decided while the other is there; or neither says much alone, and both do. Where k and l
+go together too, i - k and j - l may stand for i - l and j - k. For all such edges at once the
+log-likelihood is taken as quadratic about the field without them, which gives the log odds of every
+set of them (equation 26).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slabfield.likelihood.cubes import ParticleCubes
+from slabfield.models.protocol import Sums
+from slabfield.moves.state import ChainState
+from slabfield.sampler.iteration import settle
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Ends = tuple[Integers, Integers]
+Edges = tuple[tuple[int, int], ...]
+Found = tuple[float, Edges]
+"""Edges that change together, after how far apart the two ways that they can be are."""
+
+# Correlation from which two nodes go together
+LEAST_TIE = 0.3
+# Edges change together where the two ways that they can be differ by no more than this in log odds,
+# where one of these is the case now and elsewhere; and where all other ways are less likely than
+# the likelier of the two by this at least
+MOST_APART, MOST_APART_ABSENT, LEAST_DEEP = 9.0, 5.0, 2.0
+RIVALS_PER_NODE = 2
+# Gibbs sweeps of the particles over which covariances are averaged, and between those that count
+AVERAGED, BETWEEN = 32, 4
+
+
+class Surroundings(NamedTuple):
+    """Covariances in the data and under the field, couplings, what goes together; all (D, D)."""
+
+    n_rows: float
+    covariance: Array
+    slope: Array
+    coupling: Array
+    tied: NDArray[np.bool_]
+    prior_odds: float
+    slab: float
+
+
+def field_covariance(engine: ParticleCubes, state: ChainState, rng: np.random.Generator) -> Array:
+    """Covariances of all nodes under the state's field, by particles that are swept on."""
+    d = engine.states.shape[0]
+    joint, mean = np.zeros((d, d)), np.zeros(d)
+    for sweep in range(AVERAGED):
+        settle(engine, state, rng)
+        if sweep % BETWEEN == BETWEEN - 1:
+            states = engine.states.astype(np.float32)
+            joint += (states @ states.T) / states.shape[1]
+            mean += states.mean(axis=1)
+    n = AVERAGED // BETWEEN
+    return joint / n - np.outer(mean, mean) / n**2
+
+
+def find_rivals(sums: Sums, fitted: Array, state: ChainState, ends: Ends) -> list[Edges]:
+    """Find edges that change together or hardly at all.
+
+    Parameters
+    ----------
+    sums : Sums
+        Of the data.
+    fitted : array (n_nodes, n_nodes)
+        Covariances under the state's field, as :func:`field_covariance` has them.
+    state : ChainState
+        Couplings and hyper-parameters now.
+    ends : pair of arrays
+        Nodes of every edge.
+
+    Returns
+    -------
+    list of tuples of pairs of nodes
+        Two edges or four in each, those first that are most nearly as likely as what they would
+        become.
+    """
+    around = look_about(sums, fitted, state, ends)
+    found = [*find_pairs(around), *find_fours(around)]
+    found.sort()
+    return [edges for _, edges in found[: RIVALS_PER_NODE * len(fitted)]]
+
+
+def look_about(sums: Sums, fitted: Array, state: ChainState, ends: Ends) -> Surroundings:
+    """Lay out as matrices what the odds of edges depend on."""
+    n, d = sums.n_rows, sums.bias.size
+    mean = (sums.bias + 0.5) / (n + 1.0)
+    covariance, coupling = np.zeros((d, d)), np.zeros((d, d))
+    covariance[ends] = sums.coupling / n - mean[ends[0]] * mean[ends[1]]
+    coupling[ends] = state.coupling
+    covariance, coupling = covariance + covariance.T, coupling + coupling.T
+    slope, spread = n * (covariance - fitted), mean * (1 - mean)
+    tied = np.abs(covariance) >= LEAST_TIE * np.sqrt(np.outer(spread, spread))
+    covariance[np.diag_indices(d)] = spread
+    p0, sigma0 = state.hyper
+    prior_odds = math.log(max(p0, 1e-12) / max(1 - p0, 1e-12))
+    return Surroundings(n, covariance, slope, coupling, tied, prior_odds, sigma0**-2)
+
+
+def set_odds(around: Surroundings, edges: list[tuple[Integers, Integers]]) -> dict[int, Array]:
+    """Log odds of every set of some edges against none of them; a set is told by its bits.
+
+    Edges are given by arrays of nodes, so that many places are looked at in one go.
+    """
+    c, n = around.covariance, len(edges)
+    # how much products of centred nodes have in common, for pairs that are tied
+    info = [[around.n_rows * c[i, j] * c[k, m] for j, m in edges] for i, k in edges]
+    slopes = [
+        around.slope[edge] + sum(info[x][y] * around.coupling[e] for y, e in enumerate(edges))
+        for x, edge in enumerate(edges)
+    ]
+    odds: dict[int, Array] = {0: np.zeros(1)}
+    for size in range(1, n + 1):
+        for chosen in itertools.combinations(range(n), size):
+            matrix = [[info[x][y] + (x == y) * around.slab for y in chosen] for x in chosen]
+            u = [slopes[x] for x in chosen]
+            total = np.full(1, size * (around.prior_odds + 0.5 * math.log(around.slab)))
+            for x in range(size):
+                total = total + 0.5 * (u[x] ** 2 / matrix[x][x] - np.log(matrix[x][x]))
+                for y in range(x + 1, size):
+                    factor = matrix[y][x] / matrix[x][x]
+                    u[y] = u[y] - factor * u[x]
+                    for z in range(x + 1, size):
+                        matrix[y][z] = matrix[y][z] - factor * matrix[x][z]
+            odds[sum(1 << x for x in chosen)] = total
+    return odds
+
+
+def between(odds: dict[int, Array], now: NDArray[np.bool_], one: int, other: int) -> Array:
+    """How far apart two sets are in log odds, infinite where that is too far.
+
+    It is too where others are about as likely. ``now`` marks where it is one of the two, but none
+    of the edges, that is there.
+    """
+    top = np.maximum(odds[one], odds[other])
+    rest = [value for key, value in odds.items() if key not in (one, other)]
+    deep = top - np.maximum.reduce(np.broadcast_arrays(*rest, top)[:-1])
+    apart = np.abs(odds[one] - odds[other])
+    most = np.where(now, MOST_APART, MOST_APART_ABSENT)
+    return np.where((deep >= LEAST_DEEP) & (apart <= most), apart, np.inf)
+
+
+def find_pairs(around: Surroundings) -> list[Found]:
+    """Edges i - k and j - k, i and j tied: one for the other, or both at once."""
+    d, present = len(around.tied), around.coupling != 0
+    found: list[Found] = []
+    for i in range(d):
+        j = i + 1 + np.flatnonzero(around.tied[i, i + 1 :])[:, None]
+        k = np.arange(d)[None, :]
+        odds = set_odds(around, [(np.full_like(j, i), k), (j, k)])
+        first, second = present[i, k], present[j, k]
+        exchange = between(odds, first != second, 1, 2)
+        apart = np.minimum(exchange, between(odds, first & second, 0, 3))
+        apart[(k == i) | (k == j)] = np.inf
+        for row, m in np.argwhere(np.isfinite(apart)).tolist():
+            found.append((float(apart[row, m]), ((m, i), (m, int(j[row, 0])))))
+    return found
+
+
+def find_fours(around: Surroundings) -> list[Found]:
+    """Edges i - k and j - m for i - m and j - k; i and j are tied, and k and m."""
+    there = around.coupling != 0
+    near = [np.flatnonzero(row).tolist() for row in around.tied]
+    places = [
+        (i, j, k, m)
+        for i, k in np.argwhere(np.triu(there)).tolist()
+        for j in near[i]
+        for m in near[k]
+        if i < min(j, m) and j not in (k, m)
+        and there[j, m] and not there[i, m] and not there[j, k]
+    ]  # fmt: skip
+    first, second, third, fourth = np.array(places, dtype=np.int64).reshape(-1, 4).T
+    sides = [(first, third), (second, fourth), (first, fourth), (second, third)]
+    apart = between(set_odds(around, sides), np.ones(len(places), bool), 0b0011, 0b1100)
+    return [
+        (gap, ((i, k), (j, m), (i, m), (j, k)))
+        for gap, (i, j, k, m) in zip(apart.tolist(), places, strict=True)
+        if math.isfinite(gap)
+    ]
+
+
+def rival_blocks(rivals: list[Edges], blocks: Integers, n_nodes: int, k: int) -> Integers:
+    """Blocks for those rivals that no block has together.
+
+    A block is filled up with others that go with the first of its nodes, whose own block has that
+    node's number.
+    """
+    with_node: list[set[int]] = [set() for _ in range(n_nodes)]
+    for b, block in enumerate(blocks.tolist()):
+        for i in block:
+            with_node[i].add(b)
+    wanted: dict[int, list[list[int]]] = {}
+    for edges in rivals:
+        nodes = list(dict.fromkeys(itertools.chain(*edges)))
+        if set.intersection(*(with_node[i] for i in nodes)):
+            continue
+        groups = wanted.setdefault(nodes[0], [])
+        for group in groups:
+            if len({*group, *nodes}) <= k:
+                group += [j for j in nodes if j not in group]
+                break
+        else:
+            groups.append(nodes)
+    found = []
+    for i, groups in wanted.items():
+        for block in groups:
+            block += [n for n in blocks[i].tolist() if n not in block][: k - len(block)]
+            block += [n for n in range(n_nodes) if n not in block][: k - len(block)]
+            found.append(block)
+    return np.array(found, dtype=np.int64).reshape(len(found), k)
