@@ -26,14 +26,14 @@ Integers = NDArray[np.int64]
 Ends = tuple[Integers, Integers]
 Edges = tuple[tuple[int, int], ...]
 Found = tuple[float, Edges]
-"""Edges that change together, after how far apart the two ways that they can be are."""
+"""Edges that change together, after how much less likely they would be."""
 
 # Correlation from which two nodes go together
 LEAST_TIE = 0.3
-# Edges change together where the two ways that they can be differ by no more than this in log odds,
-# where one of these is the case now and elsewhere; and where all other ways are less likely than
-# the likelier of the two by this at least
-MOST_APART, MOST_APART_ABSENT, LEAST_DEEP = 9.0, 5.0, 2.0
+# Edges change together where what they would become is less likely than what they are by no more
+# than this in log odds, where some of them are there and where none is; and where all other ways
+# are less likely than the likelier of the two by this at least
+MOST_LOSS, MOST_LOSS_ABSENT, LEAST_DEEP = 9.0, 5.0, 2.0
 RIVALS_PER_NODE = 2
 # Gibbs sweeps of the particles over which covariances are averaged, and between those that count
 AVERAGED, BETWEEN = 32, 4
@@ -82,8 +82,7 @@ def find_rivals(sums: Sums, fitted: Array, state: ChainState, ends: Ends) -> lis
     Returns
     -------
     list of tuples of pairs of nodes
-        Two edges or four in each, those first that are most nearly as likely as what they would
-        become.
+        Two edges or four in each, those first that would become likelier, or lose least.
     """
     around = look_about(sums, fitted, state, ends)
     found = [*find_pairs(around), *find_fours(around)]
@@ -136,18 +135,16 @@ def set_odds(around: Surroundings, edges: list[tuple[Integers, Integers]]) -> di
     return odds
 
 
-def between(odds: dict[int, Array], now: NDArray[np.bool_], one: int, other: int) -> Array:
-    """How far apart two sets are in log odds, infinite where that is too far.
+def loss(odds: dict[int, Array], now: int, then: int, most: float) -> Array:
+    """How much less likely than now edges are after a change; infinite where that is too much.
 
-    It is too where others are about as likely. ``now`` marks where it is one of the two, but none
-    of the edges, that is there.
+    It is too where some other set of them is about as likely as either.
     """
-    top = np.maximum(odds[one], odds[other])
-    rest = [value for key, value in odds.items() if key not in (one, other)]
+    top = np.maximum(odds[now], odds[then])
+    rest = [value for key, value in odds.items() if key not in (now, then)]
     deep = top - np.maximum.reduce(np.broadcast_arrays(*rest, top)[:-1])
-    apart = np.abs(odds[one] - odds[other])
-    most = np.where(now, MOST_APART, MOST_APART_ABSENT)
-    return np.where((deep >= LEAST_DEEP) & (apart <= most), apart, np.inf)
+    lost = np.maximum(odds[now] - odds[then], 0.0)
+    return np.where((deep >= LEAST_DEEP) & (lost <= most), lost, np.inf)
 
 
 def find_pairs(around: Surroundings) -> list[Found]:
@@ -158,12 +155,16 @@ def find_pairs(around: Surroundings) -> list[Found]:
         j = i + 1 + np.flatnonzero(around.tied[i, i + 1 :])[:, None]
         k = np.arange(d)[None, :]
         odds = set_odds(around, [(np.full_like(j, i), k), (j, k)])
-        first, second = present[i, k], present[j, k]
-        exchange = between(odds, first != second, 1, 2)
-        apart = np.minimum(exchange, between(odds, first & second, 0, 3))
-        apart[(k == i) | (k == j)] = np.inf
-        for row, m in np.argwhere(np.isfinite(apart)).tolist():
-            found.append((float(apart[row, m]), ((m, i), (m, int(j[row, 0])))))
+        now = present[i, k] + 2 * present[j, k]
+        lost = np.select(
+            [now == 0, now == 1, now == 2],
+            [loss(odds, 0, 3, MOST_LOSS_ABSENT), loss(odds, 1, 2, MOST_LOSS),
+             loss(odds, 2, 1, MOST_LOSS)],
+            loss(odds, 3, 0, MOST_LOSS),
+        )  # fmt: skip
+        lost[(k == i) | (k == j)] = np.inf
+        for row, m in np.argwhere(np.isfinite(lost)).tolist():
+            found.append((float(lost[row, m]), ((m, i), (m, int(j[row, 0])))))
     return found
 
 
@@ -181,10 +182,10 @@ def find_fours(around: Surroundings) -> list[Found]:
     ]  # fmt: skip
     first, second, third, fourth = np.array(places, dtype=np.int64).reshape(-1, 4).T
     sides = [(first, third), (second, fourth), (first, fourth), (second, third)]
-    apart = between(set_odds(around, sides), np.ones(len(places), bool), 0b0011, 0b1100)
+    lost = loss(set_odds(around, sides), 0b0011, 0b1100, MOST_LOSS)
     return [
         (gap, ((i, k), (j, m), (i, m), (j, k)))
-        for gap, (i, j, k, m) in zip(apart.tolist(), places, strict=True)
+        for gap, (i, j, k, m) in zip(lost.tolist(), places, strict=True)
         if math.isfinite(gap)
     ]
 
