@@ -31,9 +31,10 @@ TINY = 1e-7
 FAR = 0.5
 # Nodes whose chances fit into fast memory together
 TILE = 16
-# In fields of more nodes than this a sweep looks at the pairs among some nodes only, so that its
-# cost grows as the number of nodes
+# In fields of more nodes than this a sweep looks at the pairs among some nodes only, half of all:
+# looking at fewer would let rare edges, and with them the density, last for many sweeps
 ALL_NODES = 100
+SOME_NODES = math.sqrt(0.5)
 
 
 @fast
@@ -108,7 +109,7 @@ def update_all_rare(engine, sums, prior, state, block, plan, tally, rng):
     neighbours, degree, bias = engine.neighbours, engine.degree, state.bias
     data_sum, bias_sum, tally_chance, visits = sums.coupling, sums.bias, tally.chance, tally.visits
     n_rows, slab, _, bias_precision = scale_of(sums.n_rows, state.hyper[1], prior.bias_precision)
-    n_some = min(n_nodes, int(math.sqrt(ALL_NODES * n_nodes)))
+    n_some = min(n_nodes, max(ALL_NODES, int(SOME_NODES * n_nodes)))
     shuffle(order, n_some, rng)
     stale[:] = True
     for a in range(0, n_some, TILE):
