@@ -84,6 +84,7 @@ scale: $(STAMP)
 accuracy: $(STAMP)
 	$(BIN)/python benchmarks/accuracy.py
 	$(BIN)/python benchmarks/default_accuracy.py
+	$(BIN)/python benchmarks/lattice_accuracy.py
 
 realdata: $(STAMP)
 	$(BIN)/python benchmarks/real_data.py

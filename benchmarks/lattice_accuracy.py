@@ -23,7 +23,7 @@ N_CHAINS = 4
 TIMES = 4
 """How many times the particles and the sweeps of the default the reference has."""
 
-N_DRAWS = {"default": 250, "reference": 400}
+N_DRAWS = {"default": 250, "reference": 200}
 OPEN = (0.02, 0.98)
 MOST_RMS, MOST_ERROR = 0.04, 0.01
 

@@ -28,8 +28,8 @@ Edges = tuple[tuple[int, int], ...]
 Found = tuple[float, Edges]
 """Edges that change together, after how much less likely they would be."""
 
-# Correlation from which two nodes go together
-LEAST_TIE = 0.3
+# Correlation from which two nodes go together, and with how many others a node does at most
+LEAST_TIE, MOST_TIES = 0.3, 30
 # Edges change together where what they would become is less likely than what they are by no more
 # than this in log odds, where some of them are there and where none is; and where all other ways
 # are less likely than the likelier of the two by this at least
@@ -99,7 +99,10 @@ def look_about(sums: Sums, fitted: Array, state: ChainState, ends: Ends) -> Surr
     coupling[ends] = state.coupling
     covariance, coupling = covariance + covariance.T, coupling + coupling.T
     slope, spread = n * (covariance - fitted), mean * (1 - mean)
-    tied = np.abs(covariance) >= LEAST_TIE * np.sqrt(np.outer(spread, spread))
+    strength = np.abs(covariance) / np.sqrt(np.outer(spread, spread))
+    least = np.partition(strength, max(d - MOST_TIES, 0), axis=1)[:, max(d - MOST_TIES, 0)]
+    strong = strength >= np.maximum(least, LEAST_TIE)[:, None]
+    tied = strong | strong.T
     covariance[np.diag_indices(d)] = spread
     p0, sigma0 = state.hyper
     prior_odds = math.log(max(p0, 1e-12) / max(1 - p0, 1e-12))
@@ -171,15 +174,13 @@ def find_pairs(around: Surroundings) -> list[Found]:
 def find_fours(around: Surroundings) -> list[Found]:
     """Edges i - k and j - m for i - m and j - k; i and j are tied, and k and m."""
     there = around.coupling != 0
-    near = [np.flatnonzero(row).tolist() for row in around.tied]
-    places = [
-        (i, j, k, m)
-        for i, k in np.argwhere(np.triu(there)).tolist()
-        for j in near[i]
-        for m in near[k]
-        if i < min(j, m) and j not in (k, m)
-        and there[j, m] and not there[i, m] and not there[j, k]
-    ]  # fmt: skip
+    near = [np.flatnonzero(row) for row in around.tied]
+    places: list[tuple[int, int, int, int]] = []
+    for i, k in np.argwhere(np.triu(there)).tolist():
+        others = near[i][(near[i] > i) & ~there[near[i], k] & (near[i] != k)]
+        fourths = near[k][(near[k] > i) & ~there[i, near[k]]]
+        for a, b in np.argwhere(there[np.ix_(others, fourths)]).tolist():
+            places.append((i, int(others[a]), k, int(fourths[b])))
     first, second, third, fourth = np.array(places, dtype=np.int64).reshape(-1, 4).T
     sides = [(first, third), (second, fourth), (first, fourth), (second, third)]
     lost = loss(set_odds(around, sides), 0b0011, 0b1100, MOST_LOSS)
