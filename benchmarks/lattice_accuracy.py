@@ -108,9 +108,9 @@ random_state=1)`, 10 x 10 nodes, too many to enumerate. The default sampler ({N_
 {N_DRAWS["default"]} draws) beside a reference: {N_CHAINS} chains of {N_DRAWS["reference"]} draws
 with {TIMES} times the particles and {TIMES} times the sweeps of its neighbours after every block.
 Over the edges whose probability in the reference is {OPEN[0]:g} to {OPEN[1]:g}: differences in
-inclusion probability, and Monte Carlo errors (rms over these edges, from how chains differ). Wanted:
-rms at most {MOST_RMS:g}, with an error of the reference below {MOST_ERROR:g}. What the two have in
-common is not tested here: moves and the way noise is absorbed, which
+inclusion probability, and Monte Carlo errors (rms over these edges, from how chains differ).
+Wanted: rms at most {MOST_RMS:g}, with an error of the reference below {MOST_ERROR:g}. What the two
+have in common is not tested here: moves and the way noise is absorbed, which
 [blocks](default-accuracy.md) test against enumeration.
 {setting()}
 
