@@ -18,7 +18,7 @@ from slabfield.moves.sweep import Plan
 from slabfield.priors import Prior
 from slabfield.sampler.collapsed import CollapsedChain, scatter
 from slabfield.sampler.iteration import new_record, settle
-from slabfield.sampler.plan import covered_by, no_moves
+from slabfield.sampler.plan import covered_by, list_moves
 from slabfield.sampler.settings import default_particles
 from slabfield.sampler.warmup import Problem
 
@@ -137,7 +137,7 @@ def test_a_chain_whose_edges_are_mostly_rare_has_the_posterior_of_enumeration():
     blocks = np.array([[i, *(j for j in half if j != i)] for half in halves for i in half])
     covered = covered_by(blocks, N_NODES, MODEL.n_interactions)
     assert np.sum(~covered) == 16
-    plan = Plan(blocks, 0, covered, *no_moves(blocks), covered, 2)
+    plan = Plan(blocks, 0, covered, *list_moves([], len(blocks)), covered, 2)
     block = new_block(problem.sums.bias / 200, 4, 16)
     chain = CollapsedChain(
         problem, default_particles(), engine, state, block, plan,
