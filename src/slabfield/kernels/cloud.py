@@ -23,6 +23,7 @@ FURTHEST = np.float32(25.0)
 ZERO, HALF, ONE = np.float32(0.0), np.float32(0.5), np.float32(1.0)
 C2, C3, C4, C5, C6 = (np.float32(1.0 / f) for f in (2, 6, 24, 120, 720))
 SCALE = np.float32(2.0**-24)
+ONE_BIT, TWO_BIT, FOUR = np.int32(1), np.int32(2), np.int32(4)
 
 
 @fast
@@ -257,25 +258,27 @@ def pick_upper(upper, mixed, total, uniform, running, picked, chosen):
 
 
 @fast
-def pick_lower(lower, weights, uniform, running, upper_state, column, picked):
+def pick_lower(lower, weights, uniform, running, upper_state, picked):
     """Draw the state of the lower half in every particle, given that of the upper half.
 
     ``running`` comes with the sum over all states of the lower half, given the upper's.
     """
-    n = uniform.size
+    n, last = uniform.size, weights.shape[0] - 1
     for t in range(n):
         running[t] *= uniform[t]
         picked[t] = 0
     for s in range(lower.shape[0] - 1):
-        w = weights[0, s]
+        # the weight of the upper state is found by its bits, of which there are three at most
+        w0, w1 = weights[0, s], weights[min(1, last), s]
+        w2, w3 = weights[min(2, last), s], weights[min(3, last), s]
+        w4, w5 = weights[min(4, last), s], weights[min(5, last), s]
+        w6, w7 = weights[min(6, last), s], weights[min(7, last), s]
         for t in range(n):
-            column[t] = w
-        for r in range(1, weights.shape[0]):
-            w, state = weights[r, s], np.int32(r)
-            for t in range(n):
-                column[t] = w if upper_state[t] == state else column[t]
-        for t in range(n):
-            running[t] -= lower[s, t] * column[t]
+            state = upper_state[t]
+            one, two = (state & ONE_BIT) != 0, (state & TWO_BIT) != 0
+            below = (w3 if one else w2) if two else (w1 if one else w0)
+            above = (w7 if one else w6) if two else (w5 if one else w4)
+            running[t] -= lower[s, t] * (above if state >= FOUR else below)
             picked[t] += np.int32(1) if running[t] > ZERO else np.int32(0)
 
 

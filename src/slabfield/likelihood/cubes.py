@@ -132,7 +132,8 @@ class ParticleCubes(NamedTuple):
     ``states`` is (D, n). ``neighbours`` and ``weights`` list the ``degree`` neighbours of a node.
     ``importance`` weighs the particles, one on average: a change of parameters within a block makes
     what a particle shows outside it more or less probable, by a known factor (equation 22). They
-    are all one where the engine is not ``weighted``.
+    are all one where the engine is not ``weighted``. ``n_sweeps`` is how often the neighbours of a
+    block are swept after it, on average.
     """
 
     first: Any
@@ -144,14 +145,14 @@ class ParticleCubes(NamedTuple):
     degree: Any
     importance: Any
     weighted: bool
-    n_sweeps: int
+    n_sweeps: float
     work: ParticleWork
 
 
 def particle_cubes(
     model: BinaryPairwise,
     n_particles: int,
-    n_sweeps: int,
+    n_sweeps: float,
     k: int,
     weighted: bool,
     rng: np.random.Generator,
@@ -176,7 +177,7 @@ def particle_cubes(
     return ParticleCubes(
         first, second, rng.integers(0, 2, (d, n)).astype(np.float32), new_lanes(n, rng),
         np.zeros((d, width), np.int32), room(d, width), np.zeros(d, np.int64), room(n) + 1,
-        weighted, n_sweeps, work,
+        weighted, float(n_sweeps), work,
     )  # fmt: skip
 
 
@@ -263,8 +264,11 @@ def leave_block_particles(engine, state, nodes, mass, rng):
     """Draw the block anew in every particle, and sweep it and its neighbours."""
     draw_block(engine, state, nodes, rng)
     work, states = engine.work, engine.states
+    n_sweeps = int(engine.n_sweeps)
+    if engine.n_sweeps > n_sweeps and rng.random() < engine.n_sweeps - n_sweeps:
+        n_sweeps += 1
     n_near = list_near(nodes, work.inside, engine.neighbours, engine.degree, work.near)
-    for _ in range(engine.n_sweeps):
+    for _ in range(n_sweeps):
         for m in range(n_near):
             i = work.near[m]
             accumulate(
@@ -295,9 +299,7 @@ def draw_block(engine, state, nodes, rng):
     fill_uniform(engine.lanes, work.uniform)
     pick_upper(upper, mixed, work.after, work.uniform, work.total, work.upper_state, work.low)
     fill_uniform(engine.lanes, work.uniform)
-    pick_lower(
-        lower, inner_weights, work.uniform, work.low, work.upper_state, work.field, work.picked
-    )
+    pick_lower(lower, inner_weights, work.uniform, work.low, work.upper_state, work.picked)
     for b in range(half):
         write_bit(states[nodes[b]], work.picked, b)
     for b in range(half, k):

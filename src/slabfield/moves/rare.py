@@ -30,7 +30,7 @@ TINY = 1e-7
 # A coupling that moves by more than this has the neighbours swept too
 FAR = 0.5
 # Nodes whose chances fit into fast memory together
-TILE = 16
+TILE = 12
 # In fields of more nodes than this a sweep looks at the pairs among some nodes only, half of all:
 # looking at fewer would let rare edges, and with them the density, last for many sweeps
 ALL_NODES = 100
@@ -113,43 +113,42 @@ def update_all_rare(engine, sums, prior, state, block, plan, tally, rng):
     shuffle(order, n_some, rng)
     stale[:] = True
     for a in range(0, n_some, TILE):
-        for b in range(a, n_some, TILE):
-            for p in range(a, min(a + TILE, n_some)):
-                for q in range(max(b, p + 1), min(b + TILE, n_some)):
-                    i, j = min(order[p], order[q]), max(order[p], order[q])
-                    alpha = edge_number(n_nodes, i, j)
-                    if covered[alpha] or inclusion[alpha] == 0.0:
-                        continue
-                    if stale[i]:
-                        show_chance(engine, state, i)
-                    if stale[j]:
-                        show_chance(engine, state, j)
-                    which, visit, known = 0, 1.0, not present[alpha] and inclusion[alpha] != 1.0
-                    if known:
-                        if partner[i] >= 0 or partner[j] >= 0:
-                            which = 1 if apart(partner, neighbours, degree, i, j) else 0
-                        u, v = data_mean[j], data_mean[i]
-                        slope = data_sum[alpha] - u * bias_sum[i] - v * bias_sum[j]
-                        slope += bias_precision * (u * bias[i] + v * bias[j])
-                        prior_odds = log_odds_of(
-                            inclusion, counts, alpha, counts[0], prior.beta_a, prior.beta_b
-                        )
-                        lane_products(chance[which, i], chance[which, j], products)
-                        seen, noise = glance(
-                            products, chance_sums[which, i], chance_sums[which, j], chance.shape[2],
-                            slope, u, v, prior_odds, n_rows, slab,
-                            slab + bias_precision * (u * u + v * v),
-                        )  # fmt: skip
-                        if seen < WORTH_A_LOOK:
-                            visit = min(MARGIN * seen * math.exp(math.sqrt(noise)) + LEAST_VISIT, 1)
-                        if rng.random() >= visit:
-                            tally_chance[alpha] += seen
-                            visits[alpha] += 1
-                            continue
-                    update_one(
-                        engine, sums, prior, state, block, tally, alpha, i, j, known, which, visit,
-                        rng,
+        for q in range(a + 1, n_some):
+            for p in range(a, min(a + TILE, q)):
+                i, j = min(order[p], order[q]), max(order[p], order[q])
+                alpha = edge_number(n_nodes, i, j)
+                if covered[alpha] or inclusion[alpha] == 0.0:
+                    continue
+                if stale[i]:
+                    show_chance(engine, state, i)
+                if stale[j]:
+                    show_chance(engine, state, j)
+                which, visit, known = 0, 1.0, not present[alpha] and inclusion[alpha] != 1.0
+                if known:
+                    if partner[i] >= 0 or partner[j] >= 0:
+                        which = 1 if apart(partner, neighbours, degree, i, j) else 0
+                    u, v = data_mean[j], data_mean[i]
+                    slope = data_sum[alpha] - u * bias_sum[i] - v * bias_sum[j]
+                    slope += bias_precision * (u * bias[i] + v * bias[j])
+                    prior_odds = log_odds_of(
+                        inclusion, counts, alpha, counts[0], prior.beta_a, prior.beta_b
+                    )
+                    lane_products(chance[which, i], chance[which, j], products)
+                    seen, noise = glance(
+                        products, chance_sums[which, i], chance_sums[which, j], chance.shape[2],
+                        slope, u, v, prior_odds, n_rows, slab,
+                        slab + bias_precision * (u * u + v * v),
                     )  # fmt: skip
+                    if seen < WORTH_A_LOOK:
+                        visit = min(MARGIN * seen * math.exp(math.sqrt(noise)) + LEAST_VISIT, 1)
+                    if rng.random() >= visit:
+                        tally_chance[alpha] += seen
+                        visits[alpha] += 1
+                        continue
+                update_one(
+                    engine, sums, prior, state, block, tally, alpha, i, j, known, which, visit,
+                    rng,
+                )  # fmt: skip
 
 
 @inner

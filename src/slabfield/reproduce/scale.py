@@ -61,7 +61,7 @@ class Scale(NamedTuple):
     block_sets: int = 5
     lattice_sets: int = 3
     image_sets: int = 2
-    sensitivity_sets: int = 1
+    sensitivity_sets: int = 3
     n_test: int = 10_000
     side: int = 10
     p0: tuple[float, ...] = (1e-4, 1e-3, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99)
@@ -79,17 +79,17 @@ SCALES = {
         name="quick", n_chains=1, n_draws=500, n_warmup=100, large_draws=60, large_warmup=40,
         dense_draws=10, dense_warmup=8, image_particles=512, paper_chains=1,
         paper_draws=1_000, paper_warmup=100, paper_step=5e-3, paper_window=0.05,
-        exact_draws=3_000, block_sets=5, lattice_sets=2, image_sets=1, n_test=2_000,
-        p0=(1e-4, 0.01, 0.1, 0.3, 0.5, 0.9, 0.99), lattice_p0=(1e-3, 0.02, 0.1, 0.3, 0.57, 0.9),
-        image_p0=(0.01, 0.2, 0.6), sizes=(50, 100, 200), n_strengths=20,
-        hyper=(1.0, 5.0, 20.0),
+        exact_draws=3_000, block_sets=5, lattice_sets=2, image_sets=1, sensitivity_sets=1,
+        n_test=2_000, p0=(1e-4, 0.01, 0.1, 0.3, 0.5, 0.9, 0.99),
+        lattice_p0=(1e-3, 0.02, 0.1, 0.3, 0.57, 0.9), image_p0=(0.01, 0.2, 0.6),
+        sizes=(50, 100, 200), n_strengths=20, hyper=(1.0, 5.0, 20.0),
     ),
     "tiny": Scale(
         name="tiny", n_chains=1, n_draws=30, n_warmup=10, large_draws=6, large_warmup=4,
         dense_draws=4, dense_warmup=2, paper_chains=1, paper_draws=40, paper_warmup=5,
-        paper_thin=50, exact_draws=60, block_sets=2, lattice_sets=2, image_sets=1, n_test=60,
-        side=4, p0=(0.01, 0.9), lattice_p0=(0.1, 0.9), image_p0=(0.2,), sizes=(50, 100),
-        image_sizes=(40,), n_strengths=6, hyper=(1.0, 20.0),
+        paper_thin=50, exact_draws=60, block_sets=2, lattice_sets=2, image_sets=1,
+        sensitivity_sets=1, n_test=60, side=4, p0=(0.01, 0.9), lattice_p0=(0.1, 0.9),
+        image_p0=(0.2,), sizes=(50, 100), image_sizes=(40,), n_strengths=6, hyper=(1.0, 20.0),
     ),
 }  # fmt: skip
 """By name; ``tiny`` is for tests and shows nothing but that all runs."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -260,7 +259,7 @@ def begun_anew(chain: CollapsedChain) -> CollapsedChain:
     if chain.settings.n_particles == 0:
         n = min(2 * n, MOST_PARTICLES)
     if chain.settings.n_sweeps == 0:
-        sweeps = PLAIN_SWEEPS
+        sweeps = float(PLAIN_SWEEPS)
     engine = more_particles(chain.engine, n, chain.rng)._replace(n_sweeps=sweeps)
     scatter(engine, chain.problem, chain.rng)
     fresh = chain._replace(
@@ -294,12 +293,12 @@ def autocorrelation(engine: ParticleCubes, state: ChainState, rng: np.random.Gen
     return np.array([np.mean(row) if row.size else 0.0 for row in shared])
 
 
-def sweeps_to_forget(engine: ParticleCubes, state: ChainState, rng: np.random.Generator) -> int:
+def sweeps_to_forget(engine: ParticleCubes, state: ChainState, rng: np.random.Generator) -> float:
     """Gibbs sweeps after a block, so that nodes mostly forget where they were; within bounds."""
     most = WEIGHTED_SWEEPS if engine.weighted else PLAIN_SWEEPS
     forgotten = np.flatnonzero(autocorrelation(engine, state, rng)[: most + 1] < FORGOTTEN)
     wanted = int(forgotten[0]) if forgotten.size else most
-    return wanted if engine.weighted else math.ceil(wanted / NEAR_BLOCKS)
+    return wanted if engine.weighted else wanted / NEAR_BLOCKS
 
 
 def revise(chain: CollapsedChain, parts_left: int = 0) -> CollapsedChain:
@@ -358,7 +357,7 @@ def revised_particles(chain: CollapsedChain, engine: ParticleCubes, noise: float
     elif settings.n_particles == 0 and noise < limit / 3 and n > FEWEST_PARTICLES:
         engine = more_particles(engine, n // 2, chain.rng)
     if settings.n_sweeps == 0:
-        engine = engine._replace(n_sweeps=sweeps_to_forget(engine, chain.state, chain.rng))
+        engine = engine._replace(n_sweeps=float(sweeps_to_forget(engine, chain.state, chain.rng)))
     return engine
 
 

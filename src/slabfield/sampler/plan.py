@@ -109,7 +109,7 @@ def plan_for_particles(
     k: int,
     rivals: Sequence[Edges] = (),
 ) -> Plan:
-    """Cover the undecided edges by blocks that have what they depend on; others are rare.
+    """Cover all likely edges by blocks, undecided ones with what they depend on; others are rare.
 
     Every node has a block, with those of its edges that are most undecided, and the nodes that are
     tied most to these. Rivals are brought into one block, and flips of both are planned there. All
@@ -133,8 +133,9 @@ def plan_for_particles(
     i, j = ends[0][present], ends[1][present]
     ties[i, j] = ties[j, i] = score[present]
     stars = star_blocks(first, second, n_nodes, k, k // 2, ties)
-    left = ~covered_by(stars, n_nodes, chance.size)[chosen]
-    blocks = np.concatenate([stars, cover(first[left], second[left], n_nodes, k)])
+    # edges that are there for certain too: one by one, each would have its surroundings seen anew
+    left = (chance >= DECIDED) & ~covered_by(stars, n_nodes, chance.size)
+    blocks = np.concatenate([stars, cover(ends[0][left], ends[1][left], n_nodes, k)])
     blocks = np.concatenate([blocks, rival_blocks(list(rivals), blocks, n_nodes, k)])
     # blocks in a row should have little in common: particles catch up while others have their turn
     blocks = blocks[np.random.default_rng(0).permutation(len(blocks))]
