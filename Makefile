@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DOCS := $(VENV)/.installed-docs
 
-.PHONY: help demo docs gallery test test-slow calibration lint types bench lattice scale accuracy realdata \
+.PHONY: help demo docs gallery test test-slow calibration lint types bench lattice scale accuracy mnist realdata \
 	torture bad-input degenerate fuzz soak reproduce reproduction clean
 .DEFAULT_GOAL := help
 
@@ -25,6 +25,7 @@ help:
 	@echo "make lattice    the default sampler beside its rivals; writes docs/lattice.md (long)"
 	@echo "make scale      the default sampler on larger and larger fields; writes docs/scale.md (long)"
 	@echo "make accuracy   accuracy against exact inference; writes docs/accuracy.md (long)"
+	@echo "make mnist      what auto returns on images, beside pseudo; writes docs/mnist.md (long)"
 	@echo "make realdata   slabfield and its rivals on real data; writes docs/real-data.md (long)"
 	@echo "make torture    runs killed 200 times and resumed; writes docs/recovery.md"
 	@echo "make bad-input  every bad input tried, with its message; writes docs/bad-input.md"
@@ -85,6 +86,9 @@ accuracy: $(STAMP)
 	$(BIN)/python benchmarks/accuracy.py
 	$(BIN)/python benchmarks/default_accuracy.py
 	$(BIN)/python benchmarks/lattice_accuracy.py
+
+mnist: $(STAMP)
+	$(BIN)/python benchmarks/mnist.py
 
 realdata: $(STAMP)
 	$(BIN)/python benchmarks/real_data.py
