@@ -118,7 +118,7 @@ def at_the_mark(frame: pd.DataFrame) -> str:
   and draws."""
 
 
-def write(frame: pd.DataFrame) -> str:
+def write(frame: pd.DataFrame, most_draws: int) -> str:
     fitted = frame[frame["converged"] & (frame["nodes"] <= max(NODES))]
     exponent, intercept = np.polyfit(np.log(fitted["nodes"]), np.log(fitted["cpu"]), 1)
     draw(frame, exponent, np.exp(intercept))
@@ -135,15 +135,15 @@ def write(frame: pd.DataFrame) -> str:
 
 Made by `make scale` (`benchmarks/scale.py`). `datasets.make_random`, mean degree {DEGREE:g},
 {N_ROWS:,} rows (each drawn by {N_SWEEPS:,} Gibbs sweeps), `SpikeSlabMRF` with
-`n_draws="auto"`, four chains, nothing tuned. CPU seconds are of all of it, from the
-table to the verdict on convergence. Peak memory is what the process took beyond what it had before
-the fit. Edges found have probability above 1/2; the last two columns say how many of these are
+`n_draws="auto"` (until converged, or {most_draws:,} draws a chain), four chains, nothing tuned. CPU
+seconds are of all of it, from the table to the verdict on convergence. Peak memory is what the
+process took beyond what it had before the fit. Edges found have probability above 1/2; the last two columns say how many of these are
 true, and how many should be.
 
 {table(head, rows)}
 
 CPU seconds to convergence grow as the number of nodes to the power {exponent:.2f} (least squares on
-logarithms, converged fields only).
+logarithms of the {len(fitted)} fields up to {max(NODES):,} nodes that converged).
 
 ![CPU seconds against the number of nodes](images/scale.png)
 
@@ -173,7 +173,7 @@ def main() -> None:
         return
     frame = pd.DataFrame([kept(n_nodes, asked) for n_nodes in asked.nodes])
     frame.drop(columns="warnings").to_csv(DOCS / "scale.csv", index=False)
-    print(write(frame))
+    print(write(frame, asked.most_draws))
 
 
 if __name__ == "__main__":
