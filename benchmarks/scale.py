@@ -137,8 +137,8 @@ Made by `make scale` (`benchmarks/scale.py`). `datasets.make_random`, mean degre
 {N_ROWS:,} rows (each drawn by {N_SWEEPS:,} Gibbs sweeps), `SpikeSlabMRF` with
 `n_draws="auto"` (until converged, or {most_draws:,} draws a chain), four chains, nothing tuned. CPU
 seconds are of all of it, from the table to the verdict on convergence. Peak memory is what the
-process took beyond what it had before the fit. Edges found have probability above 1/2; the last two columns say how many of these are
-true, and how many should be.
+process took beyond what it had before the fit. Edges found have probability above 1/2; the last two
+columns say how many of these are true, and how many should be.
 
 {table(head, rows)}
 
