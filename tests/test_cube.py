@@ -284,6 +284,22 @@ def test_particles_from_the_field_stay_so(n_sweeps):
     assert p_value_of_states(engine.states, wrong) < 1e-3
 
 
+@pytest.mark.parametrize("n_sweeps", [0.0, 0.25, 1.0])
+def test_a_share_of_a_sweep_comes_after_that_share_of_blocks(n_sweeps):
+    model, state = random_state_of(8, 0.8, 5)
+    rng = np.random.default_rng(6)
+    engine = engine_with(model, state, rng.integers(0, 2, (8, 160)).astype(np.float32), 4, n_sweeps)
+    nodes, mass = np.array([6, 0, 3, 5]), np.zeros((16, 16))
+    outside, times = np.setdiff1d(np.arange(8), nodes), 0
+    for _ in range(400):
+        before = engine.states[outside].copy()
+        open_block(engine, state, nodes, mass)
+        leave_block(engine, state, nodes, mass, rng)
+        times += not np.array_equal(engine.states[outside], before)
+    # five standard deviations
+    assert times == pytest.approx(400 * n_sweeps, abs=5 * np.sqrt(400 * n_sweeps * (1 - n_sweeps)))
+
+
 def test_more_and_fewer_particles_begin_as_copies():
     model, state = random_state_of(5, 1.0, 1)
     particles = np.random.default_rng(0).integers(0, 2, (5, 32)).astype(np.float32)

@@ -144,6 +144,19 @@ def test_blocks_on_particles_have_what_undecided_edges_depend_on():
     assert np.array_equal(plan.covered, together)
 
 
+def test_blocks_on_particles_have_all_edges_that_are_there_for_certain():
+    """Among twelve nodes there are all; the block of a node has room for five of its edges."""
+    model = BinaryPairwise(30)
+    there = model.ends[1] < 12
+    score, present = np.ones(there.size), np.flatnonzero(there)
+    sure, rare = (
+        plan_for_particles(score, np.where(there, chance, 0.0), present, model.ends, 30, 6)
+        for chance in (0.99, 0.001)
+    )
+    assert np.all(sure.covered[there])
+    assert not np.all(rare.covered[there])
+
+
 def test_flips_that_had_a_chance_are_planned_where_they_had_most():
     model = BinaryPairwise(30)
     chance = np.zeros(model.n_interactions)
