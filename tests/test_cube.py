@@ -300,6 +300,11 @@ def test_a_share_of_a_sweep_comes_after_that_share_of_blocks(n_sweeps):
     assert times == pytest.approx(400 * n_sweeps, abs=5 * np.sqrt(400 * n_sweeps * (1 - n_sweeps)))
 
 
+def test_a_block_on_particles_has_six_nodes_at_most():
+    with pytest.raises(ValueError, match="6 nodes at most, not 7"):
+        particle_cubes(BinaryPairwise(9), 32, 1, 7, False, np.random.default_rng(0))
+
+
 def test_more_and_fewer_particles_begin_as_copies():
     model, state = random_state_of(5, 1.0, 1)
     particles = np.random.default_rng(0).integers(0, 2, (5, 32)).astype(np.float32)

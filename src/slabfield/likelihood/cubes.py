@@ -33,6 +33,8 @@ from slabfield.models.binary import BinaryPairwise
 
 # Groups of particles, independent of each other, that tell the noise of their sum
 N_LANES = 16
+# Nodes of a block on particles, at most: three bits tell the state of its upper half (pick_lower)
+MOST_NODES = 6
 # Particles are drawn anew when their weights leave fewer than this share of them effective
 LEAST_EFFECTIVE = 0.5
 
@@ -158,7 +160,9 @@ def particle_cubes(
     rng: np.random.Generator,
     n_lanes: int = N_LANES,
 ) -> ParticleCubes:
-    """Return particles in random states."""
+    """Return particles in random states, for blocks of up to k nodes: six at most."""
+    if k > MOST_NODES:
+        raise ValueError(f"blocks on particles have {MOST_NODES} nodes at most, not {k}")
     first, second = model.ends
     d, n, width = model.n_nodes, n_particles, model.n_nodes
 

@@ -298,7 +298,7 @@ def sweeps_to_forget(engine: ParticleCubes, state: ChainState, rng: np.random.Ge
     most = WEIGHTED_SWEEPS if engine.weighted else PLAIN_SWEEPS
     forgotten = np.flatnonzero(autocorrelation(engine, state, rng)[: most + 1] < FORGOTTEN)
     wanted = int(forgotten[0]) if forgotten.size else most
-    return wanted if engine.weighted else wanted / NEAR_BLOCKS
+    return float(wanted) if engine.weighted else wanted / NEAR_BLOCKS
 
 
 def revise(chain: CollapsedChain, parts_left: int = 0) -> CollapsedChain:
@@ -357,7 +357,7 @@ def revised_particles(chain: CollapsedChain, engine: ParticleCubes, noise: float
     elif settings.n_particles == 0 and noise < limit / 3 and n > FEWEST_PARTICLES:
         engine = more_particles(engine, n // 2, chain.rng)
     if settings.n_sweeps == 0:
-        engine = engine._replace(n_sweeps=float(sweeps_to_forget(engine, chain.state, chain.rng)))
+        engine = engine._replace(n_sweeps=sweeps_to_forget(engine, chain.state, chain.rng))
     return engine
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slabfield.kernels.cube import edge_number
+from slabfield.likelihood.cubes import MOST_NODES
 from slabfield.models.protocol import Sums
 from slabfield.moves.pair import MOST_EDGES, Tally
 from slabfield.moves.state import ChainState
@@ -17,7 +18,7 @@ from slabfield.sampler.rivals import Edges, rival_blocks
 from slabfield.sampler.warmup import Problem
 
 # Nodes of a block on particles
-PARTICLE_BLOCK = 6
+PARTICLE_BLOCK = MOST_NODES
 # Up to this many nodes a sweep goes over all pairs
 FULL_NODES = 24
 # and where that is cheap, on the rows of the data
