@@ -227,15 +227,17 @@ def test_certificates_are_asked_for() -> None:
         SpikeSlabMRF().fit(block_rows(), cluster="tls://127.0.0.1:8786")
 
 
-def test_a_scheduler_without_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_scheduler_without_workers(local: Local, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connect, "WORKER_SECONDS", 0.2)
     port = free_port()
+    # a loop of its own would have to start within ten seconds, however busy the machine is
+    loop = local.client.loop
     scheduler = begin(
         "scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"
     )  # fmt: skip
     try:
         with (
-            distributed.Client(f"tcp://127.0.0.1:{port}", timeout=STARTED) as client,
+            distributed.Client(f"tcp://127.0.0.1:{port}", timeout=STARTED, loop=loop) as client,
             pytest.raises(InputError, match="must have a worker"),
         ):
             SpikeSlabMRF().fit(block_rows(), cluster=client)
