@@ -7,7 +7,6 @@ BDgraph is run where Rscript has it.
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import subprocess
 import tempfile
@@ -20,12 +19,11 @@ import pandas as pd
 from sklearn.metrics import roc_auc_score
 
 from slabfield import SpikeSlabMRF
-from slabfield._jit import COMPILED, source_fingerprint
 from slabfield.baselines import L1Neighbourhood, L1PseudoLikelihood
 from slabfield.datasets import make_lattice
 from slabfield.evaluate import edge_recovery, pseudo_log_likelihood
 from slabfield.models.field import BinaryField
-from timing import setting, table
+from timing import kept, sampler_version, setting, table
 
 N_TEST = 2_000
 OURS = "slabfield"
@@ -117,22 +115,17 @@ def run(method: str, n_rows: int, seed: int) -> dict:
     return {"cpu": cpu, **measures(data.field, test, score, chosen, field), **facts}
 
 
-def kept(method: str, n_rows: int, seed: int, folder: Path) -> dict:
-    """Run one method, unless its result is kept; ours only where the sources are the same."""
-    version = source_fingerprint((*COMPILED, "sampler/*.py")) if method == OURS else "1"
-    name = "".join(c if c.isalnum() else "-" for c in f"{method} {n_rows} {seed} {version}")
-    file = folder / f"{name}.json"
-    if file.exists():
-        return json.loads(file.read_text())
+def quiet_run(method: str, n_rows: int, seed: int) -> dict:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = run(method, n_rows, seed)
-    folder.mkdir(parents=True, exist_ok=True)
-    partial = file.with_suffix(".partial")
-    partial.write_text(json.dumps(found, default=float))
-    partial.replace(file)
-    print(f"{method}, N = {n_rows}, seed {seed}: {json.dumps(found, default=float)}", flush=True)
-    return found
+        return run(method, n_rows, seed)
+
+
+def piece(method: str, n_rows: int, seed: int, folder: Path) -> dict:
+    """One method, unless its result is kept; ours only where the sources are the same."""
+    version = sampler_version() if method == OURS else "1"
+    name = "".join(c if c.isalnum() else "-" for c in f"{method} {n_rows} {seed} {version}")
+    return kept(folder / f"{name}.json", lambda: quiet_run(method, n_rows, seed))
 
 
 def main() -> None:
@@ -151,7 +144,8 @@ def main() -> None:
     few = SpikeSlabMRF(likelihood="particles", n_warmup=1, n_draws=1, n_chains=1)
     few.fit(make_lattice(100, random_state=0).rows)
     found = [
-        {"rows": n_rows, "seed": seed, "method": method} | kept(method, n_rows, seed, options.cache)
+        {"rows": n_rows, "seed": seed, "method": method}
+        | piece(method, n_rows, seed, options.cache)
         for seed in range(1, options.seeds + 1)
         for n_rows in options.rows
         for method in methods

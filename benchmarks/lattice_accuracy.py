@@ -14,9 +14,8 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from slabfield import SpikeSlabMRF
-from slabfield._jit import COMPILED, source_fingerprint
 from slabfield.datasets import make_lattice
-from timing import setting, table, verdict
+from timing import sampler_version, setting, table, verdict
 
 ROWS = (100, 1_000)
 N_CHAINS = 4
@@ -30,7 +29,7 @@ MOST_RMS, MOST_ERROR = 0.04, 0.01
 
 def chain(kind: str, n_rows: int, number: int, folder: Path) -> dict:
     """Run one chain, unless it is kept; the reference is told what the default settled on."""
-    code = source_fingerprint((*COMPILED, "sampler/*.py"))
+    code = sampler_version()
     file = folder / f"{kind}-{n_rows}-{number}-{N_DRAWS[kind]}-{code}.npz"
     if not file.exists():
         told = {}

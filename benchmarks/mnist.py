@@ -7,18 +7,15 @@ likelihood on each data set is one piece, kept on disk when it is done.
 from __future__ import annotations
 
 import argparse
-import json
 import warnings
 from pathlib import Path
 
-import numpy as np
 from joblib import Parallel, delayed
 
 from slabfield import SpikeSlabMRF
-from slabfield._jit import COMPILED, source_fingerprint
 from slabfield.reproduce.comparison import score_method
 from slabfield.reproduce.worlds import World, open_world
-from timing import setting, table, verdict
+from timing import kept, sampler_version, setting, table, verdict
 
 ROWS, N_TEST = (100, 1_000), 10_000
 LIKELIHOODS = ("auto", "pseudo")
@@ -27,36 +24,31 @@ DENSE = 0.5
 
 
 def fit(likelihood: str, n_rows: int, asked: argparse.Namespace) -> dict:
-    """Fit the patches by one likelihood, unless that is kept, and score both ways to predict."""
-    code = source_fingerprint((*COMPILED, "sampler/*.py"))
-    name = f"{likelihood}-{n_rows}-{asked.seed}-{asked.draws}-{asked.warmup}-{code}"
-    file = asked.cache / f"{name}.json"
-    if not file.exists():
-        data = open_world(World("mnist", asked.seed, n_rows, N_TEST))
-        model = SpikeSlabMRF(
-            likelihood=likelihood, n_draws=asked.draws, n_warmup=asked.warmup, random_state=1
-        )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            scores = score_method(likelihood, model, data.train, data.test, data.groups)
-        posterior = model.posterior_
-        found = {
-            "engine": posterior.settings["engine"],
-            "scores": [score._asdict() for score in scores],
-            "densities": [float(d) for d in posterior.density.mean(axis=1)],
-            "largest": float(np.abs(model.coupling_).max()),
-            "sick": [w for w in posterior.warnings if "particles" in w or "trap" in w],
-            "particles": [chain.get("n_particles") for chain in posterior.info],
-            "sweeps": [chain.get("n_sweeps") for chain in posterior.info],
-            "noise": [chain.get("noise") for chain in posterior.info],
-            "halves": [chain.get("half_against_half") for chain in posterior.info],
-        }
-        asked.cache.mkdir(parents=True, exist_ok=True)
-        partial = file.with_suffix(".partial")
-        partial.write_text(json.dumps(found, default=float))
-        partial.replace(file)
-        print(f"{name}: {json.dumps(found, default=float)}", flush=True)
-    return json.loads(file.read_text())
+    """Fit the patches by one likelihood, and score both ways to predict."""
+    data = open_world(World("mnist", asked.seed, n_rows, N_TEST))
+    model = SpikeSlabMRF(
+        likelihood=likelihood, n_draws=asked.draws, n_warmup=asked.warmup, random_state=1
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        scores = score_method(likelihood, model, data.train, data.test, data.groups)
+    posterior = model.posterior_
+    return {
+        "engine": posterior.settings["engine"],
+        "scores": [score._asdict() for score in scores],
+        "densities": [float(d) for d in posterior.density.mean(axis=1)],
+        "sick": [w for w in posterior.warnings if "particles" in w or "trap" in w],
+        "particles": [chain.get("n_particles") for chain in posterior.info],
+        "noise": [chain.get("noise") for chain in posterior.info],
+        "halves": [chain.get("half_against_half") for chain in posterior.info],
+    }
+
+
+def piece(likelihood: str, n_rows: int, asked: argparse.Namespace) -> dict:
+    """One likelihood on one data set, unless that is kept."""
+    told = f"{likelihood}-{n_rows}-{asked.seed}-{asked.draws}-{asked.warmup}"
+    file = asked.cache / f"{told}-{sampler_version()}.json"
+    return kept(file, lambda: fit(likelihood, n_rows, asked))
 
 
 def health(found: dict) -> str:
@@ -99,15 +91,15 @@ def section(n_rows: int, results: dict[str, dict]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--draws", type=int, default=100)
-    parser.add_argument("--warmup", type=int, default=80)
+    parser.add_argument("--draws", type=int, default=60)
+    parser.add_argument("--warmup", type=int, default=60)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--cache", type=Path, default=Path(".cache/mnist"))
     parser.add_argument("--out", type=Path, default=Path("docs/mnist.md"))
     asked = parser.parse_args()
     pairs = [(likelihood, n_rows) for n_rows in ROWS for likelihood in LIKELIHOODS]
     found = dict(zip(
-        pairs, Parallel(n_jobs=asked.jobs)(delayed(fit)(*pair, asked) for pair in pairs),
+        pairs, Parallel(n_jobs=asked.jobs)(delayed(piece)(*pair, asked) for pair in pairs),
         strict=True,
     ))  # fmt: skip
     parts = [section(n, {name: found[name, n] for name in LIKELIHOODS}) for n in ROWS]

@@ -19,8 +19,7 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import roc_auc_score
 
-from slabfield._jit import COMPILED, source_fingerprint
-from timing import setting, table, verdict
+from timing import sampler_version, setting, table, verdict
 
 DOCS = Path(__file__).parents[1] / "docs"
 NODES = [50, 100, 200, 500, 1_000]
@@ -65,7 +64,7 @@ def fit(n_nodes: int, seed: int, most_draws: int, budget: float) -> dict:
 
 def kept(n_nodes: int, asked: argparse.Namespace) -> dict:
     """Run one field in a process of its own, unless its result is kept."""
-    code = source_fingerprint((*COMPILED, "sampler/*.py"))
+    code = sampler_version()
     file = asked.cache / f"{n_nodes}-{asked.seed}-{code}.json"
     if not file.exists():
         asked.cache.mkdir(parents=True, exist_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import platform
 import shutil
 import subprocess
@@ -31,6 +32,25 @@ def section(title: str, *parts: str) -> str:
     """Lay out a section: paragraphs are filled, tables and pictures left as they are."""
     filled = [part if part[0] in "|!" else textwrap.fill(part, 100) for part in parts]
     return "\n\n".join([f"## {title}", *filled]) + "\n"
+
+
+def sampler_version() -> str:
+    """What tells apart results of one sampler from those of another: its sources."""
+    from slabfield._jit import COMPILED, source_fingerprint
+
+    return source_fingerprint((*COMPILED, "sampler/*.py"))
+
+
+def kept(file: Path, make: Callable[[], dict]) -> dict:
+    """Return what is kept in a JSON file; make it, and keep it whole, where there is none."""
+    if not file.exists():
+        text = json.dumps(make(), default=float)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        partial = file.with_suffix(".partial")
+        partial.write_text(text)
+        partial.replace(file)
+        print(f"{file.stem}: {text}", flush=True)
+    return json.loads(file.read_text())
 
 
 def verdict(good: bool) -> str:
