@@ -8,7 +8,7 @@ import pytest
 from slabfield import SpikeSlabMRF
 from slabfield.datasets import make_block
 from slabfield.likelihood.chances import apart, show_chance
-from slabfield.likelihood.cubes import open_block_particles, particle_cubes
+from slabfield.likelihood.cubes import open_block_particles, particle_cubes, with_chances
 from slabfield.models.binary import BinaryPairwise
 from slabfield.moves.impute import new_unknown
 from slabfield.moves.pair import new_block, new_tally
@@ -37,7 +37,7 @@ def engine_and_state():
     for edge, value in COUPLINGS.items():
         insert(state, EDGE[edge])
         state.coupling[EDGE[edge]] = value
-    engine = particle_cubes(MODEL, N_PARTICLES, 1, 6, False, rng)
+    engine = with_chances(particle_cubes(MODEL, N_PARTICLES, 1, 6, False, rng))
     settle(engine, state, rng)
     engine.work.stale[:] = True
     for i in range(N_NODES):
@@ -129,7 +129,7 @@ def test_a_chain_whose_edges_are_mostly_rare_has_the_posterior_of_enumeration():
     unknown = new_unknown(MODEL, rows, np.zeros(rows.shape, bool))
     prior = Prior.standard(MODEL.n_interactions)
     problem = Problem(MODEL, rows, MODEL.sums(rows), prior, unknown)
-    engine = particle_cubes(MODEL, 4_096, 2, 4, False, rng)
+    engine = with_chances(particle_cubes(MODEL, 4_096, 2, 4, False, rng))
     scatter(engine, problem, rng)
     state = new_state(N_NODES, MODEL.n_interactions, MODEL.n_interactions)
     settle(engine, state, rng)

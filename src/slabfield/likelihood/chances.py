@@ -88,17 +88,27 @@ def apart(partner, neighbours, degree, i, j):
 
 
 @inner
-def mark_stale(engine, nodes, swept):
-    """Mark chances that depend on some nodes, directly or by a partner, as stale.
-
-    With their neighbours, where those were swept too.
-    """
+def mark_stale(engine, nodes):
+    """Mark chances that depend on nodes that were drawn anew with their neighbours as stale."""
     work, neighbours = engine.work, engine.neighbours
     n_near = list_near(nodes, work.inside, neighbours, engine.degree, work.near)
     for m in range(n_near):
         i = work.near[m]
         work.stale[i] = True
         for t in range(engine.degree[i]):
+            work.stale[neighbours[i, t]] = True
+
+
+@inner
+def mark_ends_stale(engine, nodes):
+    """Mark chances of nodes whose fields have changed as stale, and of those they are partners of.
+
+    No particle was drawn anew.
+    """
+    work, neighbours = engine.work, engine.neighbours
+    for m in range(nodes.size):
+        i = nodes[m]
+        work.stale[i] = True
+        for t in range(engine.degree[i]):
             j = neighbours[i, t]
-            if swept or work.partner[j] == i:
-                work.stale[j] = True
+            work.stale[j] = work.stale[j] or work.partner[j] == i

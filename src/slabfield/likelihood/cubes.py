@@ -98,6 +98,7 @@ class ParticleWork(NamedTuple):
 
     ``chance`` (2, D, n) has them given all other nodes, and with the ``partner`` summed out, where
     a node has one; ``chance_sums`` their sums by lane; ``stale`` marks those to be worked out anew.
+    Room for ``chance`` is there only while sweeps are made (:func:`with_chances`).
     """
 
     field: Any
@@ -175,7 +176,7 @@ def particle_cubes(
         np.zeros(width, np.int32), room(width), np.zeros(1 << k),
         room(1 << k), room(1 << k), np.zeros((k, k)), np.zeros(k), np.zeros(d, np.bool_),
         np.zeros(d, np.int64), room(n), room(n), np.zeros(n, np.int32),
-        room(2, 0 if weighted else d, n), np.zeros((2, d, n_lanes)), np.zeros(d, np.int64),
+        room(2, 0, n), np.zeros((2, d, n_lanes)), np.zeros(d, np.int64),
         np.zeros(d, np.bool_),
     )  # fmt: skip
     return ParticleCubes(
@@ -183,6 +184,13 @@ def particle_cubes(
         np.zeros((d, width), np.int32), room(d, width), np.zeros(d, np.int64), room(n) + 1,
         weighted, float(n_sweeps), work,
     )  # fmt: skip
+
+
+def with_chances(engine: ParticleCubes) -> ParticleCubes:
+    """Return the engine with room for chances of nodes, if it is one that works them out."""
+    d, n = engine.states.shape
+    chance = np.empty((2, 0 if engine.weighted else d, n), np.float32)
+    return engine._replace(work=engine.work._replace(chance=chance))
 
 
 def more_particles(

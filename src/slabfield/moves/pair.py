@@ -89,9 +89,9 @@ class Tally(NamedTuple):
     """
 
     chance: NDArray[np.float64]
-    visits: NDArray[np.int64]
-    flips: NDArray[np.int64]
-    flip_chance: NDArray[np.float64]
+    visits: NDArray[np.int32]
+    flips: NDArray[np.int32]
+    flip_chance: NDArray[np.float32]
     n_flips: NDArray[np.int64]
     noise: NDArray[np.float64]
 
@@ -105,9 +105,9 @@ def new_tally(n_edges: int, n_flips: int = 0) -> Tally:
     """Return empty sums, and room for so many flips."""
     return Tally(
         np.zeros(n_edges),
-        np.zeros(n_edges, np.int64),
-        np.zeros((n_flips, 1 + MOST_EDGES), np.int64),
-        np.zeros(n_flips),
+        np.zeros(n_edges, np.int32),
+        np.zeros((n_flips, 1 + MOST_EDGES), np.int32),
+        np.zeros(n_flips, np.float32),
         np.zeros(1, np.int64),
         np.zeros(2),
     )

@@ -13,10 +13,11 @@ import math
 
 from slabfield._jit import fast, generic, inner
 from slabfield.kernels.cloud import lane_products
-from slabfield.kernels.cube import edge_number
+from slabfield.kernels.cube import couplings_among, edge_number
+from slabfield.kernels.gibbs import sweep
 from slabfield.kernels.table import total_of
-from slabfield.likelihood.chances import apart, mark_stale, show_chance
-from slabfield.likelihood.cubes import ExactCubes, ParticleCubes, draw_block
+from slabfield.likelihood.chances import apart, mark_ends_stale, mark_stale, show_chance
+from slabfield.likelihood.cubes import ExactCubes, ParticleCubes, keep_neighbours
 from slabfield.likelihood.engine import leave_block, open_block
 from slabfield.likelihood.pseudo import PseudoRows
 from slabfield.moves.flip import shuffle
@@ -31,10 +32,6 @@ TINY = 1e-7
 FAR = 0.5
 # Nodes whose chances fit into fast memory together
 TILE = 12
-# In fields of more nodes than this a sweep looks at the pairs among some nodes only, half of all:
-# looking at fewer would let rare edges, and with them the density, last for many sweeps
-ALL_NODES = 100
-SOME_NODES = math.sqrt(0.5)
 
 
 @fast
@@ -90,7 +87,7 @@ def pair_table(products, first, second, n, mass):
 
 @generic
 def update_rare(engine, sums, prior, state, block, plan, tally, rng):
-    """Update the edges that no block of the plan has: all, or those among some nodes."""
+    """Update the edges that no block of the plan has."""
 
 
 @update_rare.register(ExactCubes)
@@ -101,7 +98,10 @@ def update_none(engine, sums, prior, state, block, plan, tally, rng):
 
 @update_rare.register(ParticleCubes)
 def update_all_rare(engine, sums, prior, state, block, plan, tally, rng):
-    """Glance at the pairs among nodes drawn at random, tile by tile, and look closely at few."""
+    """Glance at all pairs in random order, tile by tile, and look closely at few.
+
+    Then all particles are swept once: edges that moved little have not moved them.
+    """
     n_nodes, order = state.bias.size, block.order
     inclusion, present, covered, counts = prior.inclusion, state.present, plan.covered, block.counts
     stale, partner, chance = engine.work.stale, engine.work.partner, engine.work.chance
@@ -109,11 +109,10 @@ def update_all_rare(engine, sums, prior, state, block, plan, tally, rng):
     neighbours, degree, bias = engine.neighbours, engine.degree, state.bias
     data_sum, bias_sum, tally_chance, visits = sums.coupling, sums.bias, tally.chance, tally.visits
     n_rows, slab, _, bias_precision = scale_of(sums.n_rows, state.hyper[1], prior.bias_precision)
-    n_some = min(n_nodes, max(ALL_NODES, int(SOME_NODES * n_nodes)))
-    shuffle(order, n_some, rng)
+    shuffle(order, n_nodes, rng)
     stale[:] = True
-    for a in range(0, n_some, TILE):
-        for q in range(a + 1, n_some):
+    for a in range(0, n_nodes, TILE):
+        for q in range(a + 1, n_nodes):
             for p in range(a, min(a + TILE, q)):
                 i, j = min(order[p], order[q]), max(order[p], order[q])
                 alpha = edge_number(n_nodes, i, j)
@@ -149,11 +148,15 @@ def update_all_rare(engine, sums, prior, state, block, plan, tally, rng):
                     engine, sums, prior, state, block, tally, alpha, i, j, known, which, visit,
                     rng,
                 )  # fmt: skip
+    sweep(engine.states, bias, neighbours, engine.weights, degree, engine.lanes, engine.work.field)
 
 
 @inner
 def update_one(engine, sums, prior, state, block, tally, alpha, i, j, known, which, visit, rng):
-    """Update one edge; of one that was glanced at the products of chances are known."""
+    """Update one edge; of one that was glanced at the products of chances are known.
+
+    Where its coupling moves little, particles are told of it and follow when they are next swept.
+    """
     work, k = engine.work, 2
     block.nodes[0], block.nodes[1] = i, j
     for m in range(2):
@@ -164,19 +167,21 @@ def update_one(engine, sums, prior, state, block, tally, alpha, i, j, known, whi
     nodes = block.nodes[:k]
     block.edges[0, 0], block.edges[0, 1], block.edges[0, 2] = alpha, 0, 1
     before = state.coupling[alpha]
-    if known and (k == 2 or which == 1):
+    seen = known and (k == 2 or which == 1)
+    if seen:
         lanes = work.chance_sums[which]
         pair_table(block.residual[1], lanes[i], lanes[j], work.chance.shape[2], block.mass)
-        if not update_edges(sums, prior, state, block, 2, 1, visit, tally, rng):
-            return
-        open_block(engine, state, nodes, block.mass)
     else:
         open_block(engine, state, nodes, block.mass)
-        if not update_edges(sums, prior, state, block, k, 1, visit, tally, rng):
-            return
+    if not update_edges(sums, prior, state, block, 2 if seen else k, 1, visit, tally, rng):
+        return
     far = abs(state.coupling[alpha] - before) > FAR
+    if far and seen:
+        open_block(engine, state, nodes, block.mass)
     if far:
         leave_block(engine, state, nodes, block.mass, rng)
+        mark_stale(engine, nodes)
     else:
-        draw_block(engine, state, nodes, rng)
-    mark_stale(engine, nodes, far)
+        couplings_among(state.coupling, state.bias.size, nodes[:2], work.matrix)
+        keep_neighbours(engine, work, nodes[:2])
+        mark_ends_stale(engine, nodes[:2])

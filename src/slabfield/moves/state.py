@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from slabfield._jit import inner
 
 Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
+Integers = NDArray[np.int32]
 
 
 class ChainState(NamedTuple):
@@ -18,7 +18,7 @@ class ChainState(NamedTuple):
 
     ``coupling`` and its momentum are zero where an interaction is absent. ``members`` lists the
     present interactions, ``n_members[0]`` of them, and ``place`` says where each stands in it.
-    ``hyper`` is (p0, sigma0).
+    ``hyper`` is (p0, sigma0). Momenta are empty where nothing moves by them.
     """
 
     bias: Array
@@ -26,7 +26,7 @@ class ChainState(NamedTuple):
     present: NDArray[np.uint8]
     members: Integers
     place: Integers
-    n_members: Integers
+    n_members: NDArray[np.int64]
     hyper: Array
     bias_momentum: Array
     coupling_momentum: Array
@@ -48,8 +48,8 @@ def new_state(n_biases: int, n_couplings: int, n_interactions: int) -> ChainStat
         np.zeros(n_biases),
         np.zeros(n_couplings),
         np.zeros(n_interactions, np.uint8),
-        np.zeros(n_interactions, np.int64),
-        np.full(n_interactions, -1, np.int64),
+        np.zeros(n_interactions, np.int32),
+        np.full(n_interactions, -1, np.int32),
         np.zeros(1, np.int64),
         np.array([0.5, 1.0]),
         np.zeros(n_biases),

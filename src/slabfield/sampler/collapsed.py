@@ -16,6 +16,7 @@ from slabfield.likelihood.cubes import (
     exact_cubes,
     more_particles,
     particle_cubes,
+    with_chances,
 )
 from slabfield.likelihood.pseudo import PseudoRows, pseudo_rows
 from slabfield.models.binary import BinaryPairwise
@@ -41,7 +42,14 @@ from slabfield.sampler.plan import (
 )
 from slabfield.sampler.rivals import Edges, field_covariance, find_rivals
 from slabfield.sampler.settings import Settings
-from slabfield.sampler.starts import copy_of, modest_state, remove_free, small_field_state
+from slabfield.sampler.starts import (
+    Sketch,
+    modest_state,
+    remove_free,
+    sketch_of,
+    small_field_state,
+    state_of,
+)
 from slabfield.sampler.warmup import Problem, chunks
 
 Array = NDArray[np.float64]
@@ -56,9 +64,11 @@ FORGOTTEN = 0.3
 # without. Edges closer to certain than this are not open
 CLEAR = 0.05
 WEIGHTED_NOISE, WEIGHTED_SWEEPS = 0.06, 2
-PLAIN_NOISE, PLAIN_SWEEPS = 0.5, 8
+PLAIN_NOISE, PLAIN_SWEEPS = 1.0, 8
+# Twice that will do while plans are still made anew, until so many parts of warm-up are left
+ROUGH_PARTS = 3
 # Without weights a node is near many blocks, and swept after each of them: in so many parts
-NEAR_BLOCKS = 4
+NEAR_BLOCKS = 8
 # Sweeps of the pseudo-likelihood's sampler before plans, and again before starts, are made of it
 ROUGH_SWEEPS = 20
 # A chain with this share of all edges, and this many times as many as the pseudo-likelihood has, is
@@ -84,15 +94,17 @@ class CollapsedChain(NamedTuple):
     plan: Plan
     tally: Tally
     rng: np.random.Generator
-    rough: ChainState | None = None
+    rough: Sketch | None = None
     n_restarts: int = 0
     noise: float = 0.0
 
     def iterate(self, record: Record, first: int, n_draws: int, thin: int) -> Info:
         """Run compiled sweeps; keep ``n_draws`` states, ``thin`` sweeps apart."""
-        problem = self.problem
+        problem, engine = self.problem, self.engine
+        if isinstance(engine, ParticleCubes):
+            engine = with_chances(engine)
         info: Info = collapsed(
-            self.engine, problem.sums, problem.prior, problem.model.group_start, self.state,
+            engine, problem.sums, problem.prior, problem.model.group_start, self.state,
             self.block, self.plan, self.tally, problem.unknown, record, first, n_draws, thin,
             self.rng,
         )  # fmt: skip
@@ -154,9 +166,10 @@ def start_particles(
     state = modest_state(problem, kind, rng)
     if d > FULL_NODES:
         guess = rough_answer(problem, rng)
-        rough, plan = guess.state, planned_for_particles(problem, guess.tally, k, guess.state)
+        plan = planned_for_particles(problem, guess.tally, k, guess.state)
+        rough = sketch_of(guess.state)
         if kind in ("pseudo", "half"):
-            state = copy_of(rough)
+            state = state_of(rough, n_edges)
             remove_free(state, problem, 0.5 if kind == "half" else 0.0, rng)
     n = whole_lanes(settings.n_particles or first_number(sums.n_rows))
     engine = particle_cubes(model, n, settings.n_sweeps or FIRST_SWEEPS, k, d <= FULL_NODES, rng)
@@ -247,7 +260,7 @@ def trapped(chain: CollapsedChain) -> bool:
     """
     if chain.rough is None:
         return False
-    n_edges, n_rough = int(chain.state.n_members[0]), int(chain.rough.n_members[0])
+    n_edges, n_rough = int(chain.state.n_members[0]), chain.rough.edges.size
     return n_edges > max(TRAP_SHARE * chain.state.present.size, TRAP_RATIO * n_rough)
 
 
@@ -264,7 +277,7 @@ def begun_anew(chain: CollapsedChain) -> CollapsedChain:
     scatter(engine, chain.problem, chain.rng)
     fresh = chain._replace(
         engine=engine,
-        state=copy_of(chain.rough),
+        state=state_of(chain.rough, chain.state.present.size),
         tally=watching_tally(chain.problem.model),
         n_restarts=chain.n_restarts + 1,
     )
@@ -312,7 +325,7 @@ def revise(chain: CollapsedChain, parts_left: int = 0) -> CollapsedChain:
     noise = float(tally.noise[0] / max(tally.noise[1], 1.0))
     fresh = chain._replace(tally=new_tally(model.n_interactions), noise=noise)
     if isinstance(chain.engine, ParticleCubes):
-        fresh = fresh._replace(engine=revised_particles(chain, chain.engine, noise))
+        fresh = fresh._replace(engine=revised_particles(chain, chain.engine, noise, parts_left))
     if plan.blocks.shape[0] == 0:
         wanted = FLIPS_A_BLOCK if isinstance(chain.engine, PseudoRows) else FLIPS_A_SWEEP
         return fresh._replace(plan=plan._replace(n_flips=flips_worth(tally.mean_chance, wanted)))
@@ -346,10 +359,14 @@ def first_plan(problem: Problem, k: int) -> Plan:
     return make_plan(score, np.zeros(score.size), model.ends, model.n_nodes, k)
 
 
-def revised_particles(chain: CollapsedChain, engine: ParticleCubes, noise: float) -> ParticleCubes:
+def revised_particles(
+    chain: CollapsedChain, engine: ParticleCubes, noise: float, parts_left: int
+) -> ParticleCubes:
     """Settle how many particles there are, and how often they are swept."""
     settings = chain.settings
     limit = WEIGHTED_NOISE / open_share(chain.tally) if engine.weighted else PLAIN_NOISE
+    if not engine.weighted and parts_left >= ROUGH_PARTS:
+        limit *= 2
     n = engine.states.shape[1]
     if settings.n_particles == 0 and noise > limit and n < MOST_PARTICLES:
         factor = 2 if noise < 2 * limit else 4

@@ -13,7 +13,7 @@ from slabfield.draws import ChainDraws, sparse_where
 from slabfield.sampler.iteration import Record, new_record
 
 # Entries of the dense part that compiled code writes draws into
-PART_ENTRIES = 4_000_000
+PART_ENTRIES = 1_000_000
 
 
 class Keeper:

@@ -21,8 +21,8 @@ EDGES_PER_NODE = 10
 # A draw's present edge: coupling, number and mark, held in parts, put together, and once more for
 # all chains; then as it is looked at
 BYTES_PER_PRESENT_EDGE = 60
-# Per chain and candidate edge: states (also the rough one), tallies, plans, windows
-BYTES_PER_EDGE = 200
+# Per chain and candidate edge: states, tallies, plans, windows, and what plans are made of
+BYTES_PER_EDGE = 120
 # Held once, whatever the size: buffers of readers and of linear algebra, pieces of summaries
 ANYHOW = 60_000_000
 

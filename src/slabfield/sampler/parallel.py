@@ -40,7 +40,7 @@ class Limits(NamedTuple):
     Attributes
     ----------
     most_draws : int
-        With ``enough``, there are half as many draws again until it says so, up to this many.
+        With ``enough``, there are a quarter more draws until it says so, up to this many.
     enough : callable, optional
         Given the results so far, whether they are enough. None: as many draws as the settings say.
     deadline : float
@@ -192,7 +192,7 @@ def draw_on(
 
 
 def _more(n_draws: int) -> int:
-    return n_draws + max(n_draws // 2, 1)
+    return n_draws + max(n_draws // 4, 1)
 
 
 def _reports(reporter: Reporter | None, n_chains: int) -> list[Report]:

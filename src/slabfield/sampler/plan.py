@@ -104,7 +104,7 @@ def make_plan(
 def plan_for_particles(
     score: NDArray[np.float64],
     chance: NDArray[np.float64],
-    present: NDArray[np.int64],
+    present: NDArray[np.integer],
     ends: tuple[NDArray[np.int64], NDArray[np.int64]],
     n_nodes: int,
     k: int,
@@ -130,7 +130,7 @@ def plan_for_particles(
     chosen = np.flatnonzero(undecided(chance))
     chosen = chosen[np.argsort(-(chance * (1 - chance))[chosen], kind="stable")]
     first, second = ends[0][chosen], ends[1][chosen]
-    ties = np.zeros((n_nodes, n_nodes))
+    ties = np.zeros((n_nodes, n_nodes), np.float32)
     i, j = ends[0][present], ends[1][present]
     ties[i, j] = ties[j, i] = score[present]
     stars = star_blocks(first, second, n_nodes, k, k // 2, ties)
@@ -247,7 +247,7 @@ def star_blocks(
     n_nodes: int,
     k: int,
     n_own: int,
-    ties: NDArray[np.float64] | None = None,
+    ties: NDArray[np.float32] | None = None,
 ) -> NDArray[np.int64]:
     """One block a node: itself, other ends of its ``n_own`` most promising edges, and what fits.
 

@@ -21,7 +21,7 @@ from slabfield.models.protocol import Sums
 from slabfield.moves.state import ChainState
 from slabfield.sampler.iteration import settle
 
-Array = NDArray[np.float64]
+Array = NDArray[np.floating]
 Integers = NDArray[np.int64]
 Ends = tuple[Integers, Integers]
 Edges = tuple[tuple[int, int], ...]
@@ -53,16 +53,18 @@ class Surroundings(NamedTuple):
 
 def field_covariance(engine: ParticleCubes, state: ChainState, rng: np.random.Generator) -> Array:
     """Covariances of all nodes under the state's field, by particles that are swept on."""
-    d = engine.states.shape[0]
-    joint, mean = np.zeros((d, d)), np.zeros(d)
+    states = engine.states
+    d, n_particles = states.shape
+    joint, mean = np.zeros((d, d), np.float32), np.zeros(d, np.float32)
     for sweep in range(AVERAGED):
         settle(engine, state, rng)
         if sweep % BETWEEN == BETWEEN - 1:
-            states = engine.states.astype(np.float32)
-            joint += (states @ states.T) / states.shape[1]
+            joint += (states @ states.T) / n_particles
             mean += states.mean(axis=1)
     n = AVERAGED // BETWEEN
-    return joint / n - np.outer(mean, mean) / n**2
+    joint /= n
+    joint -= np.outer(mean / n, mean / n)
+    return joint
 
 
 def find_rivals(sums: Sums, fitted: Array, state: ChainState, ends: Ends) -> list[Edges]:
@@ -94,12 +96,13 @@ def look_about(sums: Sums, fitted: Array, state: ChainState, ends: Ends) -> Surr
     """Lay out as matrices what the odds of edges depend on."""
     n, d = sums.n_rows, sums.bias.size
     mean = (sums.bias + 0.5) / (n + 1.0)
-    covariance, coupling = np.zeros((d, d)), np.zeros((d, d))
+    covariance, coupling = np.zeros((d, d), np.float32), np.zeros((d, d), np.float32)
     covariance[ends] = sums.coupling / n - mean[ends[0]] * mean[ends[1]]
     coupling[ends] = state.coupling
     covariance, coupling = covariance + covariance.T, coupling + coupling.T
-    slope, spread = n * (covariance - fitted), mean * (1 - mean)
-    strength = np.abs(covariance) / np.sqrt(np.outer(spread, spread))
+    slope, spread = np.float32(n) * (covariance - fitted), mean * (1 - mean)
+    deviation = np.sqrt(spread).astype(np.float32)
+    strength = np.abs(covariance) / deviation[:, None] / deviation
     least = np.partition(strength, max(d - MOST_TIES, 0), axis=1)[:, max(d - MOST_TIES, 0)]
     strong = strength >= np.maximum(least, LEAST_TIE)[:, None]
     tied = strong | strong.T

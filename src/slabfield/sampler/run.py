@@ -36,7 +36,7 @@ from slabfield.sampler.keep import Keeper
 from slabfield.sampler.paper import Chain, first_averages, start_chain, warming
 from slabfield.sampler.settings import Settings
 from slabfield.sampler.sound import check_sound, collapsed_like
-from slabfield.sampler.starts import kind_of
+from slabfield.sampler.starts import Sketch, kind_of
 from slabfield.sampler.warmup import Averages, Problem, chunks, complete
 
 Report = Callable[[int], None]
@@ -61,7 +61,7 @@ class ChainResult(NamedTuple):
 KINDS: tuple[type, ...] = (
     *(Chain, CollapsedChain, ChainState, Block, Hill, Plan, Tally),
     *(BinaryTable, StateTable, BinaryParticles, CliqueParticles, Cliques),
-    *(ExactCubes, ParticleCubes, ParticleWork, PseudoRows),
+    *(ExactCubes, ParticleCubes, ParticleWork, PseudoRows, Sketch),
     *(LangevinSettings, LangevinWork, JumpSettings, JumpWork, Problem, Sums, Unknown),
 )
 """The named tuples that a chain's state is made of."""

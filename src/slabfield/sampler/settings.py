@@ -9,7 +9,7 @@ EXACT_AUTO_NODES = 16
 EXACT_MAX_NODES = 20
 FULL_MAX_PARAMETERS = 2_000
 # Noise of open log odds, and difference of the halves of the particles, that are too much to trust
-NOISE_LIMIT, HALVES_LIMIT = 1.0, 4.0
+NOISE_LIMIT, HALVES_LIMIT = 1.5, 4.0
 
 
 @dataclass(frozen=True)

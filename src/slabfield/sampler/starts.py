@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
 
-from slabfield.moves.state import ChainState, insert, remove
+import numpy as np
+from numpy.typing import NDArray
+
+from slabfield.moves.state import ChainState, insert, new_state, remove
 from slabfield.sampler.warmup import Problem, random_state
 
 KINDS = ("pseudo", "empty", "half", "random")
@@ -34,20 +37,17 @@ def small_field_state(problem: Problem, kind: str, rng: np.random.Generator) -> 
         for alpha in np.flatnonzero(free & (rng.random(free.size) < 0.5)):
             insert(state, int(alpha))
             state.coupling[alpha] = 0.5 * state.hyper[1] * rng.standard_normal()
-    return state
+    return at_rest(state)
 
 
 def modest_state(problem: Problem, kind: str, rng: np.random.Generator) -> ChainState:
     """Draw a start of a larger field: biases from the data with noise; few edges, or none."""
-    state = random_state(problem, rng)
     sums = problem.sums
     mean = (sums.bias + 0.5) / (sums.n_rows + 1.0)
+    state = random_state(problem, rng, 0.0 if kind == "empty" else rng.random() * mean.size)
     state.bias[:] = np.log(mean / (1 - mean)) + 0.3 * rng.standard_normal(mean.size)
-    wanted = 0.0 if kind == "empty" else rng.uniform(0.0, 1.0) * mean.size
-    expected = max(problem.prior.inclusion.size * state.hyper[0], 1e-9)
-    remove_free(state, problem, 1.0 - min(wanted / expected, 1.0), rng)
     state.coupling[:] *= 0.5
-    return state
+    return at_rest(state)
 
 
 def remove_free(
@@ -60,6 +60,30 @@ def remove_free(
             state.coupling[alpha] = 0.0
 
 
-def copy_of(state: ChainState) -> ChainState:
-    """Return a state of its own with the same content."""
-    return ChainState._make(part.copy() for part in state)
+def at_rest(state: ChainState) -> ChainState:
+    """Return a state without momenta."""
+    return state._replace(bias_momentum=np.zeros(0), coupling_momentum=np.zeros(0))
+
+
+class Sketch(NamedTuple):
+    """A state at rest by the edges that are present, which takes little room."""
+
+    bias: NDArray[np.float64]
+    edges: NDArray[np.int32]
+    coupling: NDArray[np.float64]
+    hyper: NDArray[np.float64]
+
+
+def sketch_of(state: ChainState) -> Sketch:
+    """Return what a state is made of."""
+    edges = state.members[: state.n_members[0]].copy()
+    return Sketch(state.bias.copy(), edges, state.coupling[edges], state.hyper.copy())
+
+
+def state_of(sketch: Sketch, n_edges: int) -> ChainState:
+    """Return the state that was sketched."""
+    state, n = at_rest(new_state(sketch.bias.size, n_edges, n_edges)), sketch.edges.size
+    state.bias[:], state.hyper[:] = sketch.bias, sketch.hyper
+    state.coupling[sketch.edges], state.present[sketch.edges] = sketch.coupling, 1
+    state.members[:n], state.place[sketch.edges], state.n_members[0] = sketch.edges, range(n), n
+    return state

@@ -67,8 +67,12 @@ def complete(problem: Problem, rng: np.random.Generator) -> Problem:
     return problem._replace(rows=rows, sums=problem.model.sums(rows), unknown=unknown)
 
 
-def random_state(problem: Problem, rng: np.random.Generator) -> ChainState:
-    """Draw a start: structure and couplings from the prior, biases and momenta from N(0, 1)."""
+def random_state(problem: Problem, rng: np.random.Generator, most: float = np.inf) -> ChainState:
+    """Draw a start: structure and couplings from the prior, biases and momenta from N(0, 1).
+
+    Where the prior expects more edges than ``most`` only that many are expected, besides those
+    that are forced.
+    """
     model, prior = problem.model, problem.prior
     starts = model.group_start
     state = new_state(model.n_biases, int(starts[-1]), starts.size - 1)
@@ -80,6 +84,8 @@ def random_state(problem: Problem, rng: np.random.Generator) -> ChainState:
     if not np.isnan(prior.slab_scale):
         state.hyper[1] = prior.slab_scale
     chance = np.where(prior.learnt, state.hyper[0], prior.inclusion)
+    free = prior.inclusion != 1.0
+    chance[free] *= min(most / max(float(chance[free].sum()), 1e-9), 1.0)
     for alpha in np.flatnonzero(rng.random(chance.size) < chance):
         insert(state, alpha)
         group = model.group(int(alpha))
