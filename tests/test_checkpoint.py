@@ -254,8 +254,10 @@ def test_another_version_is_refused(finished: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(InputError, match=r"slabfield '.*' there and '9\.9' here"):
         SpikeSlabMRF.resume(finished)
     monkeypatch.undo()
-    monkeypatch.setattr(checkpoints, "FORMAT", 2)
-    with pytest.raises(InputError, match="has format 1; this version of slabfield reads format 2"):
+    ours = checkpoints.FORMAT
+    monkeypatch.setattr(checkpoints, "FORMAT", ours + 1)
+    words = f"has format {ours}; this version of slabfield reads format {ours + 1}"
+    with pytest.raises(InputError, match=words):
         SpikeSlabMRF.resume(finished)
     assert contents(finished) == before
 

@@ -7,7 +7,7 @@ import pytest
 
 from slabfield import SpikeSlabMRF
 from slabfield.datasets import make_block
-from slabfield.likelihood.chances import apart, show_chance
+from slabfield.likelihood.chances import apart, mark_ends_stale, mark_stale, show_chance
 from slabfield.likelihood.cubes import open_block_particles, particle_cubes, with_chances
 from slabfield.models.binary import BinaryPairwise
 from slabfield.moves.impute import new_unknown
@@ -94,6 +94,21 @@ def test_which_pairs_are_apart(engine_and_state):
     assert not are_apart(engine, 0, 1)
     assert not are_apart(engine, 3, 6)
     assert not are_apart(engine, 4, 7)
+
+
+def test_chances_that_depend_on_an_edge_or_on_what_was_drawn_are_stale(engine_and_state):
+    engine, _ = engine_and_state
+    stale = engine.work.stale
+    # 1 is the partner of 2, and 6 of 5; 0 is a neighbour of 2, and 3 of 5
+    for mark, nodes, wanted in (
+        (mark_ends_stale, [1, 7], [1, 2, 7]),
+        (mark_ends_stale, [2, 3], [1, 2, 3]),
+        (mark_stale, [1, 7], [0, 1, 2, 7]),
+    ):
+        stale[:] = False
+        mark(engine, np.array(nodes))
+        assert np.flatnonzero(stale).tolist() == wanted
+    stale[:] = False
 
 
 @pytest.mark.parametrize("gain", [5.0, -8.0, 15.0])

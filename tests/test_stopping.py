@@ -17,7 +17,14 @@ from slabfield.sampler.collapsed import begun_anew, start_collapsed, trapped
 from slabfield.sampler.parallel import Limits, Unfit, refuse_unfit, run_chains
 from slabfield.sampler.run import chain_rng
 from slabfield.sampler.settings import HALVES_LIMIT, default_particles, gold_standard
-from slabfield.sampler.starts import KINDS, kind_of, modest_state, small_field_state
+from slabfield.sampler.starts import (
+    KINDS,
+    kind_of,
+    modest_state,
+    sketch_of,
+    small_field_state,
+    state_of,
+)
 from slabfield.sampler.warmup import Problem
 
 QUICK = replace(gold_standard(), n_draws=20, n_warmup=5, thin=1)
@@ -142,6 +149,22 @@ def test_starts_are_as_they_are_called(small, large):
     assert modest_state(large, "empty", rng).n_members[0] == 0
     counts = [modest_state(large, "random", rng).n_members[0] for _ in range(100)]
     assert 0.3 * 26 < np.mean(counts) < 0.7 * 26
+
+
+def test_a_sketch_has_all_of_a_state_and_shares_nothing_with_it(large):
+    state = modest_state(large, "random", np.random.default_rng(3))
+    assert state.n_members[0] > 0
+    sketch = sketch_of(state)
+    back = state_of(sketch, state.present.size)
+    for one, other, name in zip(state, back, state._fields, strict=True):
+        listed = state.n_members[0] if name == "members" else None
+        assert one.dtype == other.dtype
+        assert one.shape == other.shape
+        assert np.array_equal(one[:listed], other[:listed])
+    before = [part.copy() for part in sketch]
+    for part in (*state, *back):
+        part[:] = 1
+    assert all(np.array_equal(one, other) for one, other in zip(sketch, before, strict=True))
 
 
 @pytest.mark.parametrize("kind", KINDS)
