@@ -130,8 +130,10 @@ def write(frame: pd.DataFrame, most_draws: int) -> str:
          f"{r['mean_probability']:.3f}")
         for r in frame.to_dict("records")
     ]  # fmt: skip
-    head = ("nodes", "engine", "converged", "draws a chain", "CPU s", "peak memory",
-            "bytes a pair and chain", "AUC", "edges found", "share true", "mean probability")  # fmt: skip
+    head = (
+        "nodes", "engine", "converged", "draws a chain", "CPU s", "peak memory",
+        "bytes a pair and chain", "AUC", "edges found", "share true", "mean probability",
+    )  # fmt: skip
     text = f"""# Larger fields
 
 Made by `make scale` (`benchmarks/scale.py`). `datasets.make_random`, mean degree {DEGREE:g},
