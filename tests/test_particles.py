@@ -13,17 +13,12 @@ import pytest
 
 from ranks import BIAS_SCALE, rank_p_value
 from slabfield.datasets import make_block
+from slabfield.likelihood.cubes import N_LANES
 from slabfield.models.binary import BinaryPairwise
 from slabfield.priors import Prior
-from slabfield.sampler import collapsed
-from slabfield.sampler.collapsed import (
-    N_LANES,
-    first_number,
-    start_collapsed,
-    warm_up_collapsed,
-    whole_lanes,
-)
+from slabfield.sampler.collapsed import start_collapsed, warm_up_collapsed
 from slabfield.sampler.iteration import new_record
+from slabfield.sampler.particles import WEIGHTED_SWEEPS, first_number, whole_lanes
 from slabfield.sampler.run import run_chain
 from slabfield.sampler.settings import default_particles, gold_standard
 from slabfield.sampler.warmup import Problem
@@ -99,7 +94,7 @@ def test_warm_up_settles_what_it_was_not_told_and_keeps_what_it_was():
     free = replace(told, n_particles=0, n_sweeps=0)
     chain = warm_up_collapsed(start_collapsed(problem, free, np.random.default_rng(1)), silent)
     assert chain.engine.states.shape[1] in 2 ** np.arange(7, 15)
-    assert 1 <= chain.engine.n_sweeps <= collapsed.WEIGHTED_SWEEPS
+    assert 1 <= chain.engine.n_sweeps <= WEIGHTED_SWEEPS
     assert not chain.tally.visits.any()  # what was seen in warm-up does not count
 
 

@@ -27,6 +27,7 @@ from slabfield.kernels.cloud import (
     write_bit,
 )
 from slabfield.kernels.cube import block_energy, couplings_among, exact_mass, new_exact_work
+from slabfield.kernels.forest import draw_forest
 from slabfield.kernels.gibbs import accumulate, fill_neighbours, new_lanes, resample, sweep
 from slabfield.likelihood import engine as interface
 from slabfield.models.binary import BinaryPairwise
@@ -35,6 +36,8 @@ from slabfield.models.binary import BinaryPairwise
 N_LANES = 16
 # Nodes of a block on particles, at most: three bits tell the state of its upper half (pick_lower)
 MOST_NODES = 6
+# Forests drawn in a sweep of the chain: so many, or one for so many nodes if that is more
+LEAST_FORESTS, NODES_A_FOREST = 8, 64
 # Particles are drawn anew when their weights leave fewer than this share of them effective
 LEAST_EFFECTIVE = 0.5
 
@@ -127,6 +130,9 @@ class ParticleWork(NamedTuple):
     chance_sums: Any
     partner: Any
     stale: Any
+    leader: Any
+    tree_order: Any
+    above: Any
 
 
 class ParticleCubes(NamedTuple):
@@ -136,7 +142,8 @@ class ParticleCubes(NamedTuple):
     ``importance`` weighs the particles, one on average: a change of parameters within a block makes
     what a particle shows outside it more or less probable, by a known factor (equation 22). They
     are all one where the engine is not ``weighted``. ``n_sweeps`` is how often the neighbours of a
-    block are swept after it, on average.
+    block are swept after it, on average, and ``n_forests`` how many forests are drawn in a sweep
+    of the chain.
     """
 
     first: Any
@@ -149,6 +156,7 @@ class ParticleCubes(NamedTuple):
     importance: Any
     weighted: bool
     n_sweeps: float
+    n_forests: int
     work: ParticleWork
 
 
@@ -177,12 +185,12 @@ def particle_cubes(
         room(1 << k), room(1 << k), np.zeros((k, k)), np.zeros(k), np.zeros(d, np.bool_),
         np.zeros(d, np.int64), room(n), room(n), np.zeros(n, np.int32),
         room(2, 0, n), np.zeros((2, d, n_lanes)), np.zeros(d, np.int64),
-        np.zeros(d, np.bool_),
+        np.zeros(d, np.bool_), np.zeros(d, np.int64), np.zeros(d, np.int64), np.zeros(d, np.int64),
     )  # fmt: skip
     return ParticleCubes(
         first, second, rng.integers(0, 2, (d, n)).astype(np.float32), new_lanes(n, rng),
         np.zeros((d, width), np.int32), room(d, width), np.zeros(d, np.int64), room(n) + 1,
-        weighted, float(n_sweeps), work,
+        weighted, float(n_sweeps), max(LEAST_FORESTS, d // NODES_A_FOREST), work,
     )  # fmt: skip
 
 
@@ -288,6 +296,20 @@ def leave_block_particles(engine, state, nodes, mass, rng):
                 engine.degree[i], states,
             )  # fmt: skip
             resample(states[i], work.field, engine.lanes)
+
+
+@inner
+def relax(engine, state, rng):
+    """Draw a forest anew in all particles."""
+    work = engine.work
+    room = (
+        work.low, work.powers, work.field, work.some, work.some_weights, work.inside, work.leader,
+        work.tree_order, work.above,
+    )  # fmt: skip
+    draw_forest(
+        engine.states, state.bias, engine.neighbours, engine.weights, engine.degree, engine.lanes,
+        work.chance[0], room, rng,
+    )  # fmt: skip
 
 
 @inner

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from slabfield._jit import generic, inner
 from slabfield.kernels.cube import edge_number
-from slabfield.likelihood.cubes import ExactCubes, ParticleCubes
+from slabfield.likelihood.cubes import ExactCubes, ParticleCubes, relax
 from slabfield.likelihood.engine import leave_block, open_block
 from slabfield.likelihood.pseudo import PseudoRows
 from slabfield.moves import rows
@@ -90,6 +90,25 @@ def update_rows(
     rows.update_biases(engine, sums, prior, state, block, first, last, rng)
 
 
+@generic
+def between_blocks(engine, state, number, n_blocks, rng):
+    """What happens after the block of that number."""
+
+
+@between_blocks.register(ExactCubes)
+@between_blocks.register(PseudoRows)
+def nothing_between(engine, state, number, n_blocks, rng):
+    """Nothing: there are no particles."""
+
+
+@between_blocks.register(ParticleCubes)
+def relax_between(engine, state, number, n_blocks, rng):
+    """Draw forests of the particles anew, evenly spread over the blocks."""
+    before, after = number * engine.n_forests, (number + 1) * engine.n_forests
+    for _ in range(after // n_blocks - before // n_blocks):
+        relax(engine, state, rng)
+
+
 @inner
 def count_learnt(inclusion, present, counts):
     """Count the edges that share p0: those present, and all."""
@@ -114,6 +133,7 @@ def planned_sweep(engine, sums, prior, state, block, plan, tally, rng):
         block.nodes[:] = plan.blocks[m]
         n_edges = list_edges(block, n_nodes, k, k, True, True)
         update_block(engine, sums, prior, state, block, k, n_edges, 0, 1, m, plan, tally, rng)
+        between_blocks(engine, state, m, plan.blocks.shape[0], rng)
     for _ in range(plan.n_random):
         shuffle(block.order, k, rng)
         block.nodes[:] = block.order[:k]

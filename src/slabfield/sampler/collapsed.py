@@ -24,6 +24,16 @@ from slabfield.moves.pair import Block, Tally, new_block, new_tally
 from slabfield.moves.state import ChainState, Info
 from slabfield.moves.sweep import Plan
 from slabfield.sampler.iteration import Record, collapsed, new_record, settle
+from slabfield.sampler.particles import (
+    FIRST_SWEEPS,
+    MOST_PARTICLES,
+    PLAIN_SWEEPS,
+    first_number,
+    half_against_half,
+    noise_of,
+    revised_particles,
+    whole_lanes,
+)
 from slabfield.sampler.plan import (
     FLIPS_A_BLOCK,
     FLIPS_A_SWEEP,
@@ -54,21 +64,6 @@ from slabfield.sampler.warmup import Problem, chunks
 
 Array = NDArray[np.float64]
 
-FEWEST_PARTICLES, MOST_PARTICLES = 512, 16_384
-FIRST_SWEEPS = 2
-SEEN_SWEEPS, SEEN_NODES, SEEN_PARTICLES = 48, 64, 256
-# Mean autocorrelation of nodes that counts as forgotten
-FORGOTTEN = 0.3
-# Noise variance of open log odds that warm-up aims to stay below, and Gibbs sweeps at most: with
-# weights, in small fields, where all edges are open (the fewer are, the less errors add up); and
-# without. Edges closer to certain than this are not open
-CLEAR = 0.05
-WEIGHTED_NOISE, WEIGHTED_SWEEPS = 0.06, 2
-PLAIN_NOISE, PLAIN_SWEEPS = 1.0, 8
-# Twice that will do while plans are still made anew, until so many parts of warm-up are left
-ROUGH_PARTS = 3
-# Without weights a node is near many blocks, and swept after each of them: in so many parts
-NEAR_BLOCKS = 8
 # Sweeps of the pseudo-likelihood's sampler before plans, and again before starts, are made of it
 ROUGH_SWEEPS = 20
 # A chain with this share of all edges, and this many times as many as the pseudo-likelihood has, is
@@ -211,17 +206,6 @@ def sizes_of(problem: Problem) -> tuple[int, int, int]:
     return problem.model.n_biases, int(starts[-1]), starts.size - 1
 
 
-def first_number(n_rows: float) -> int:
-    """Particles to begin with: as many as rows, as a power of two within bounds."""
-    wanted = 2 ** int(np.ceil(np.log2(max(n_rows, 1.0))))
-    return int(min(max(wanted, 2 * FEWEST_PARTICLES), MOST_PARTICLES // 4))
-
-
-def whole_lanes(n_particles: int) -> int:
-    """Round a number of particles up, so that all lanes have as many and none is left over."""
-    return -(-n_particles // N_LANES) * N_LANES
-
-
 def warm_up_collapsed(chain: CollapsedChain, report: Any) -> CollapsedChain:
     """Run the warm-up from its beginning to its end."""
     for warmer, _ in warming_collapsed(chain, 0, report):
@@ -285,35 +269,6 @@ def begun_anew(chain: CollapsedChain) -> CollapsedChain:
     return fresh
 
 
-def autocorrelation(engine: ParticleCubes, state: ChainState, rng: np.random.Generator) -> Array:
-    """Autocorrelation of nodes over Gibbs sweeps of the particles, mean over nodes and particles.
-
-    Measured by sweeping the particles at the state's parameters; entry m is for m sweeps.
-    """
-    states = engine.states
-    nodes = rng.permutation(states.shape[0])[:SEEN_NODES]
-    path = np.empty((SEEN_SWEEPS, nodes.size, min(states.shape[1], SEEN_PARTICLES)), np.float32)
-    for t in range(SEEN_SWEEPS):
-        settle(engine, state, rng)
-        path[t] = states[nodes, : path.shape[2]]
-    path -= path.mean(axis=(0, 2), keepdims=True)
-    spread = (path**2).mean(axis=(0, 2))
-    seen = spread > 1e-3
-    shared = [
-        (path[: SEEN_SWEEPS - m] * path[m:]).mean(axis=(0, 2))[seen] / spread[seen]
-        for m in range(SEEN_SWEEPS // 2)
-    ]
-    return np.array([np.mean(row) if row.size else 0.0 for row in shared])
-
-
-def sweeps_to_forget(engine: ParticleCubes, state: ChainState, rng: np.random.Generator) -> float:
-    """Gibbs sweeps after a block, so that nodes mostly forget where they were; within bounds."""
-    most = WEIGHTED_SWEEPS if engine.weighted else PLAIN_SWEEPS
-    forgotten = np.flatnonzero(autocorrelation(engine, state, rng)[: most + 1] < FORGOTTEN)
-    wanted = int(forgotten[0]) if forgotten.size else most
-    return float(wanted) if engine.weighted else wanted / NEAR_BLOCKS
-
-
 def revise(chain: CollapsedChain, parts_left: int = 0) -> CollapsedChain:
     """Settle plan and particles by what was seen since the last time; forget what was seen.
 
@@ -322,10 +277,12 @@ def revise(chain: CollapsedChain, parts_left: int = 0) -> CollapsedChain:
     """
     problem, tally, plan = chain.problem, chain.tally, chain.plan
     model = problem.model
-    noise = float(tally.noise[0] / max(tally.noise[1], 1.0))
-    fresh = chain._replace(tally=new_tally(model.n_interactions), noise=noise)
+    fresh = chain._replace(tally=new_tally(model.n_interactions), noise=noise_of(tally))
     if isinstance(chain.engine, ParticleCubes):
-        fresh = fresh._replace(engine=revised_particles(chain, chain.engine, noise, parts_left))
+        engine = revised_particles(
+            chain.engine, chain.settings, chain.state, tally, parts_left, chain.rng
+        )
+        fresh = fresh._replace(engine=engine)
     if plan.blocks.shape[0] == 0:
         wanted = FLIPS_A_BLOCK if isinstance(chain.engine, PseudoRows) else FLIPS_A_SWEEP
         return fresh._replace(plan=plan._replace(n_flips=flips_worth(tally.mean_chance, wanted)))
@@ -359,55 +316,15 @@ def first_plan(problem: Problem, k: int) -> Plan:
     return make_plan(score, np.zeros(score.size), model.ends, model.n_nodes, k)
 
 
-def revised_particles(
-    chain: CollapsedChain, engine: ParticleCubes, noise: float, parts_left: int
-) -> ParticleCubes:
-    """Settle how many particles there are, and how often they are swept."""
-    settings = chain.settings
-    limit = WEIGHTED_NOISE / open_share(chain.tally) if engine.weighted else PLAIN_NOISE
-    if not engine.weighted and parts_left >= ROUGH_PARTS:
-        limit *= 2
-    n = engine.states.shape[1]
-    if settings.n_particles == 0 and noise > limit and n < MOST_PARTICLES:
-        factor = 2 if noise < 2 * limit else 4
-        engine = more_particles(engine, min(factor * n, MOST_PARTICLES), chain.rng)
-    elif settings.n_particles == 0 and noise < limit / 3 and n > FEWEST_PARTICLES:
-        engine = more_particles(engine, n // 2, chain.rng)
-    if settings.n_sweeps == 0:
-        engine = engine._replace(n_sweeps=sweeps_to_forget(engine, chain.state, chain.rng))
-    return engine
-
-
-def open_share(tally: Tally) -> float:
-    """Share of the edges that are neither clearly present nor clearly absent; a quarter or more."""
-    return max(float(np.mean(np.abs(tally.mean_chance - 0.5) < 0.5 - CLEAR)), 0.25)
-
-
-def half_against_half(engine: ParticleCubes) -> float:
-    """How much the two halves of the particles differ, beside how much chance would have them.
-
-    One half started from rows of the data and the other from noise. The mean over nodes of the
-    squared difference of their means over its variance: one where both halves have forgotten.
-    """
-    states, importance = engine.states, engine.importance
-    half = states.shape[1] // 2
-    one = np.average(states[:, :half], axis=1, weights=importance[:half])
-    other = np.average(states[:, half:], axis=1, weights=importance[half:])
-    mean = np.average(states, axis=1, weights=importance)
-    variance = np.maximum(mean * (1 - mean), 1.0 / states.shape[1]) * 2 / half
-    return float(np.mean((one - other) ** 2 / variance))
-
-
 def what_was_settled(chain: CollapsedChain) -> dict[str, Any]:
     """Return what warm-up found, the noise met since, and the health of the particles."""
     plan = chain.plan
     found: dict[str, Any] = {"planned_blocks": len(plan.blocks), "random_blocks": plan.n_random}
     if isinstance(chain.engine, ParticleCubes):
-        seen = chain.tally.noise
         found |= {
             "n_particles": int(chain.engine.states.shape[1]),
             "n_sweeps": chain.engine.n_sweeps,
-            "noise": float(seen[0] / seen[1]) if seen[1] > 0 else chain.noise,
+            "noise": noise_of(chain.tally) if chain.tally.noise[1] > 0 else chain.noise,
             "half_against_half": half_against_half(chain.engine),
             "restarts": chain.n_restarts,
             "trapped": trapped(chain),

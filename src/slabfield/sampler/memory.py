@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from slabfield.checks import CodedTable, InputError
 from slabfield.checks.machine import available_memory, check_memory_limit, shown_bytes
-from slabfield.sampler.collapsed import MOST_PARTICLES
 from slabfield.sampler.data import MOST_ROWS, ROWS_AT_A_TIME
 from slabfield.sampler.keep import PART_ENTRIES
+from slabfield.sampler.particles import MOST_PARTICLES
 from slabfield.sampler.plan import FULL_NODES
 from slabfield.sampler.settings import Settings
 

@@ -13,13 +13,8 @@ from slabfield.likelihood.cubes import N_LANES, ParticleCubes, particle_cubes
 from slabfield.likelihood.pseudo import PseudoRows
 from slabfield.moves.pair import MOST_EDGES, Tally, new_block, new_tally
 from slabfield.moves.state import ChainState
-from slabfield.sampler.collapsed import (
-    MOST_PARTICLES,
-    CollapsedChain,
-    start_exact,
-    start_pseudo,
-    whole_lanes,
-)
+from slabfield.sampler.collapsed import CollapsedChain, start_exact, start_pseudo
+from slabfield.sampler.particles import MOST_PARTICLES, whole_lanes
 from slabfield.sampler.plan import FULL_NODES
 from slabfield.sampler.settings import Settings
 from slabfield.sampler.starts import Sketch

@@ -1,0 +1,122 @@
+"""How many particles a chain has and how often they are swept: settled in warm-up, by their health.
+
+Too few make log odds noisy, and too lazy ones lag behind the parameters (docs/maths.md).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slabfield.likelihood.cubes import N_LANES, ParticleCubes, more_particles
+from slabfield.moves.pair import Tally
+from slabfield.moves.state import ChainState
+from slabfield.sampler.iteration import settle
+from slabfield.sampler.settings import Settings
+
+Array = NDArray[np.float64]
+
+FEWEST_PARTICLES, MOST_PARTICLES = 512, 16_384
+FIRST_SWEEPS = 2
+SEEN_SWEEPS, SEEN_NODES, SEEN_PARTICLES = 48, 64, 256
+# Mean autocorrelation of nodes that counts as forgotten
+FORGOTTEN = 0.3
+# Noise variance of open log odds that warm-up aims to stay below, and Gibbs sweeps at most: with
+# weights, in small fields, where all edges are open (the fewer are, the less errors add up); and
+# without. Edges closer to certain than this are not open
+CLEAR = 0.05
+WEIGHTED_NOISE, WEIGHTED_SWEEPS = 0.06, 2
+PLAIN_NOISE, PLAIN_SWEEPS = 1.0, 8
+# Twice that will do while plans are still made anew, until so many parts of warm-up are left
+ROUGH_PARTS = 3
+# Without weights a node is near many blocks, and swept after each of them: in so many parts
+NEAR_BLOCKS = 8
+
+
+def first_number(n_rows: float) -> int:
+    """Particles to begin with: as many as rows, as a power of two within bounds."""
+    wanted = 2 ** int(np.ceil(np.log2(max(n_rows, 1.0))))
+    return int(min(max(wanted, 2 * FEWEST_PARTICLES), MOST_PARTICLES // 4))
+
+
+def whole_lanes(n_particles: int) -> int:
+    """Round a number of particles up, so that all lanes have as many and none is left over."""
+    return -(-n_particles // N_LANES) * N_LANES
+
+
+def noise_of(tally: Tally) -> float:
+    """Mean noise variance of open log odds; zero where none was seen."""
+    return float(tally.noise[0] / max(tally.noise[1], 1.0))
+
+
+def autocorrelation(engine: ParticleCubes, state: ChainState, rng: np.random.Generator) -> Array:
+    """Autocorrelation of nodes over Gibbs sweeps of the particles, mean over nodes and particles.
+
+    Measured by sweeping the particles at the state's parameters; entry m is for m sweeps.
+    """
+    states = engine.states
+    nodes = rng.permutation(states.shape[0])[:SEEN_NODES]
+    path = np.empty((SEEN_SWEEPS, nodes.size, min(states.shape[1], SEEN_PARTICLES)), np.float32)
+    for t in range(SEEN_SWEEPS):
+        settle(engine, state, rng)
+        path[t] = states[nodes, : path.shape[2]]
+    path -= path.mean(axis=(0, 2), keepdims=True)
+    spread = (path**2).mean(axis=(0, 2))
+    seen = spread > 1e-3
+    shared = [
+        (path[: SEEN_SWEEPS - m] * path[m:]).mean(axis=(0, 2))[seen] / spread[seen]
+        for m in range(SEEN_SWEEPS // 2)
+    ]
+    return np.array([np.mean(row) if row.size else 0.0 for row in shared])
+
+
+def sweeps_to_forget(engine: ParticleCubes, state: ChainState, rng: np.random.Generator) -> float:
+    """Gibbs sweeps after a block, so that nodes mostly forget where they were; within bounds."""
+    most = WEIGHTED_SWEEPS if engine.weighted else PLAIN_SWEEPS
+    forgotten = np.flatnonzero(autocorrelation(engine, state, rng)[: most + 1] < FORGOTTEN)
+    wanted = int(forgotten[0]) if forgotten.size else most
+    return float(wanted) if engine.weighted else wanted / NEAR_BLOCKS
+
+
+def revised_particles(
+    engine: ParticleCubes,
+    settings: Settings,
+    state: ChainState,
+    tally: Tally,
+    parts_left: int,
+    rng: np.random.Generator,
+) -> ParticleCubes:
+    """Settle how many particles there are, and how often they are swept."""
+    noise = noise_of(tally)
+    limit = WEIGHTED_NOISE / open_share(tally) if engine.weighted else PLAIN_NOISE
+    if not engine.weighted and parts_left >= ROUGH_PARTS:
+        limit *= 2
+    n = engine.states.shape[1]
+    if settings.n_particles == 0 and noise > limit and n < MOST_PARTICLES:
+        factor = 2 if noise < 2 * limit else 4
+        engine = more_particles(engine, min(factor * n, MOST_PARTICLES), rng)
+    elif settings.n_particles == 0 and noise < limit / 3 and n > FEWEST_PARTICLES:
+        engine = more_particles(engine, n // 2, rng)
+    if settings.n_sweeps == 0:
+        engine = engine._replace(n_sweeps=sweeps_to_forget(engine, state, rng))
+    return engine
+
+
+def open_share(tally: Tally) -> float:
+    """Share of the edges that are neither clearly present nor clearly absent; a quarter or more."""
+    return max(float(np.mean(np.abs(tally.mean_chance - 0.5) < 0.5 - CLEAR)), 0.25)
+
+
+def half_against_half(engine: ParticleCubes) -> float:
+    """How much the two halves of the particles differ, beside how much chance would have them.
+
+    One half started from rows of the data and the other from noise. The mean over nodes of the
+    squared difference of their means over its variance: one where both halves have forgotten.
+    """
+    states, importance = engine.states, engine.importance
+    half = states.shape[1] // 2
+    one = np.average(states[:, :half], axis=1, weights=importance[:half])
+    other = np.average(states[:, half:], axis=1, weights=importance[half:])
+    mean = np.average(states, axis=1, weights=importance)
+    variance = np.maximum(mean * (1 - mean), 1.0 / states.shape[1]) * 2 / half
+    return float(np.mean((one - other) ** 2 / variance))
