@@ -16,9 +16,16 @@ from slabfield.datasets import make_block
 from slabfield.likelihood.cubes import N_LANES
 from slabfield.models.binary import BinaryPairwise
 from slabfield.priors import Prior
+from slabfield.sampler import collapsed
 from slabfield.sampler.collapsed import start_collapsed, warm_up_collapsed
 from slabfield.sampler.iteration import new_record
-from slabfield.sampler.particles import WEIGHTED_SWEEPS, first_number, whole_lanes
+from slabfield.sampler.particles import (
+    FEWEST_PARTICLES,
+    MOST_PARTICLES,
+    WEIGHTED_SWEEPS,
+    first_number,
+    whole_lanes,
+)
 from slabfield.sampler.run import run_chain
 from slabfield.sampler.settings import default_particles, gold_standard
 from slabfield.sampler.warmup import Problem
@@ -103,7 +110,7 @@ def test_numbers_of_particles():
     for n_rows in (1.0, 100.0, 300.0, 1e9):
         n = first_number(n_rows)
         assert n % N_LANES == 0
-        assert collapsed.FEWEST_PARTICLES <= n <= collapsed.MOST_PARTICLES
+        assert FEWEST_PARTICLES <= n <= MOST_PARTICLES
 
 
 # --- calibration -------------------------------------------------------------------------------
