@@ -68,7 +68,7 @@ def kept(n_nodes: int, asked: argparse.Namespace) -> dict:
     file = asked.cache / f"{n_nodes}-{asked.seed}-{code}.json"
     if not file.exists():
         asked.cache.mkdir(parents=True, exist_ok=True)
-        budget = asked.budget if n_nodes > max(NODES) else 0.0
+        budget = asked.budget if n_nodes > AT else 0.0
         told = [str(n_nodes), str(asked.seed), str(asked.most_draws), str(budget), str(file)]
         subprocess.run([sys.executable, __file__, "--one", *told], check=True)
     found = json.loads(file.read_text())
@@ -119,7 +119,7 @@ def at_the_mark(frame: pd.DataFrame) -> str:
   {at["cpu"]:.0f} CPU seconds (at most {MOST_SECONDS:.0f}: {verdict(fast)})."""
 
 
-def write(frame: pd.DataFrame, most_draws: int) -> str:
+def write(frame: pd.DataFrame, most_draws: int, budget: float) -> str:
     fitted = frame[frame["converged"] & (frame["nodes"] <= max(NODES))]
     exponent, intercept = np.polyfit(np.log(fitted["nodes"]), np.log(fitted["cpu"]), 1)
     draw(frame, exponent, np.exp(intercept))
@@ -138,8 +138,9 @@ def write(frame: pd.DataFrame, most_draws: int) -> str:
 
 Made by `make scale` (`benchmarks/scale.py`). `datasets.make_random`, mean degree {DEGREE:g},
 {N_ROWS:,} rows (each drawn by {N_SWEEPS:,} Gibbs sweeps), `SpikeSlabMRF` with
-`n_draws="auto"` (until converged, or {most_draws:,} draws a chain), four chains, nothing tuned. CPU
-seconds are of all of it, from the table to the verdict on convergence. Peak memory is what the
+`n_draws="auto"` (until converged, or {most_draws:,} draws a chain; above {AT} nodes {budget:,.0f}
+seconds at most), four chains, nothing tuned. CPU seconds are of all of it, from the table to the
+verdict on convergence. Peak memory is what the
 process took beyond what it had after a fit of 30 nodes, particles and draws with it; in the next
 column, for each pair of nodes and chain. Edges found have probability above 1/2; the last two
 columns say how many of these are true, and how many should be.
@@ -164,7 +165,7 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, nargs="+", default=[*NODES, 2_000])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--most-draws", type=int, default=16_000)
-    parser.add_argument("--budget", type=float, default=1_800.0, help="seconds above 1,000 nodes")
+    parser.add_argument("--budget", type=float, default=1_800.0, help=f"seconds above {AT} nodes")
     parser.add_argument("--cache", type=Path, default=Path(".cache/scale"))
     parser.add_argument("--one", nargs=5, help=argparse.SUPPRESS)
     asked = parser.parse_args()
@@ -177,7 +178,7 @@ def main() -> None:
         return
     frame = pd.DataFrame([kept(n_nodes, asked) for n_nodes in asked.nodes])
     frame.drop(columns="warnings").to_csv(DOCS / "scale.csv", index=False)
-    print(write(frame, asked.most_draws))
+    print(write(frame, asked.most_draws, asked.budget))
 
 
 if __name__ == "__main__":
