@@ -46,7 +46,7 @@ def options(folder: Path) -> Tried:
 def checkpoints(folder: Path) -> Tried:
     """Yield what is wrong with the folder of a run, and what goes on with it."""
     from slabfield import SpikeSlabMRF
-    from slabfield.sampler.checkpoint import read_sealed, write_sealed
+    from slabfield.sampler.checkpoint import FORMAT, read_sealed, write_sealed
 
     told = {"n_draws": 5, "n_warmup": 5, "n_chains": 1, "random_state": 0}
     run, chain = folder / "run", folder / "run" / "exact-0.npz"
@@ -68,7 +68,7 @@ def checkpoints(folder: Path) -> Tried:
     flipped = bytearray(whole[chain])
     flipped[500] ^= 1
     yield "a chain with one bit flipped", resume(chain, bytes(flipped))
-    other = whole[chain].replace(b"format 0001", b"format 0002")
+    other = whole[chain].replace(b"format %04d" % FORMAT, b"format %04d" % (FORMAT + 1))
     yield "a chain of another format, not sealed by slabfield", resume(chain, other)
     chain.write_bytes(whole[chain])
     state, arrays = read_sealed(chain, "")
