@@ -17,13 +17,18 @@ import math
 import numpy as np
 
 from slabfield._jit import fast, inner
-from slabfield.kernels.cloud import exponentiate_single
+from slabfield.kernels.cloud import (
+    FURTHEST,
+    HALF,
+    LN2,
+    ONE,
+    exponentiate_single,
+    outside_field,
+)
 from slabfield.kernels.gibbs import accumulate, resample
 from slabfield.kernels.table import add_times
 
-FURTHEST = np.float32(25.0)
-ZERO, HALF, ONE, TWO = np.float32(0.0), np.float32(0.5), np.float32(1.0), np.float32(2.0)
-ROOT_TWO, LN2 = np.float32(math.sqrt(2.0)), np.float32(math.log(2.0))
+TWO, ROOT_TWO = np.float32(2.0), np.float32(math.sqrt(2.0))
 S3, S5, S7, S9 = (np.float32(1.0 / k) for k in (3, 5, 7, 9))
 OUTSIDE, WAITING = -2, -1
 
@@ -155,12 +160,10 @@ def draw_forest(states, bias, neighbours, weights, degree, lanes, fields, room, 
     one, two, three, some, some_weights, inside, leader, order, above = room
     n_inside = plant(neighbours, weights, degree, inside, leader, order, above, rng)
     for place in range(n_inside):
-        i, count = order[place], 0
-        for m in range(degree[i]):
-            if not inside[neighbours[i, m]]:
-                some[count], some_weights[count] = neighbours[i, m], weights[i, m]
-                count += 1
-        accumulate(fields[i], np.float32(bias[i]), some, some_weights, count, states)
+        i = order[place]
+        outside_field(
+            i, inside, bias, neighbours, weights, degree, states, some, some_weights, fields[i]
+        )
     for place in range(n_inside - 1, -1, -1):
         i = order[place]
         if above[i] >= 0:
