@@ -25,6 +25,12 @@ def sparse_where(present: NDArray[np.bool_], values: Array) -> Any:
     )
 
 
+def where_stored(values: Any) -> Any:
+    """Sparse array that is true where another has a value stored; both hold the same places."""
+    marks = np.ones(values.data.size, np.bool_)
+    return sparse.csr_array((marks, values.indices, values.indptr), shape=values.shape)
+
+
 class ChainDraws(NamedTuple):
     """Draws of one chain; a row a draw.
 
@@ -133,10 +139,7 @@ class Draws:
             )
         part = self.values[:, chosen]
         shape = (self.n_chains, self.n_draws, chosen.size)
-        shown = sparse.csr_array(
-            (np.ones(part.data.size, np.bool_), part.indices, part.indptr), shape=part.shape
-        )
-        return shown.toarray().reshape(shape), part.toarray().reshape(shape)
+        return where_stored(part).toarray().reshape(shape), part.toarray().reshape(shape)
 
     @property
     def present(self) -> NDArray[np.bool_]:
@@ -153,13 +156,13 @@ class Draws:
         n_all = self.n_chains * self.n_draws
         return np.unique(np.linspace(0, n_all - 1, min(n, n_all)).round().astype(np.int64))
 
-    def visits(self) -> NDArray[np.int64]:
+    def visits(self) -> NDArray[np.int32]:
         """In how many draws of each chain every edge is present, (chains, edges)."""
         return self._visits
 
     @cached_property
-    def _visits(self) -> NDArray[np.int64]:
-        found = np.zeros((self.n_chains, self.n_edges), np.int64)
+    def _visits(self) -> NDArray[np.int32]:
+        found = np.zeros((self.n_chains, self.n_edges), np.int32)
         for chain in range(self.n_chains):
             begin, end = self.values.indptr[[chain * self.n_draws, (chain + 1) * self.n_draws]]
             found[chain] = np.bincount(self.values.indices[begin:end], minlength=self.n_edges)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 
 from slabfield.checks.errors import InputError, shown_value
@@ -58,6 +60,21 @@ def available_memory() -> int | None:
     found = [_of_machine(), *(_left_in(*group) for group in GROUPS)]
     known = [number for number in found if number is not None]
     return min(known) if known else None
+
+
+def give_back_memory() -> None:
+    """Give what was freed back to the system, where the C library can be asked to.
+
+    Otherwise arrays of some megabytes that come and go, in several threads, leave gaps that stay.
+
+    Examples
+    --------
+    >>> from slabfield.checks.machine import give_back_memory
+    >>> give_back_memory()
+    """
+    # only glibc has it; on Windows there is no library of that name to ask
+    with suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def shown_bytes(n_bytes: float) -> str:

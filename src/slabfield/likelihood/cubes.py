@@ -214,9 +214,11 @@ def more_particles(
     fresh.states[:, half:] = engine.states[:, old + np.arange(half) % old]
     fresh.importance[:half] = engine.importance[np.arange(half) % old]
     fresh.importance[half:] = engine.importance[old + np.arange(half) % old]
+    # what is by pair is held once by all chains, or once by this one
     return fresh._replace(
-        neighbours=engine.neighbours, weights=engine.weights, degree=engine.degree
-    )
+        first=engine.first, second=engine.second,
+        neighbours=engine.neighbours, weights=engine.weights, degree=engine.degree,
+    )  # fmt: skip
 
 
 @interface.advance.register(ParticleCubes)

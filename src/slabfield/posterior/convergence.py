@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slabfield.sampler.settings import HALVES_LIMIT, NOISE_LIMIT
+from slabfield.sampler.settings import HALVES_LIMIT, MISFIT_LIMIT, NOISE_LIMIT
 
 if TYPE_CHECKING:
     from slabfield.posterior.posterior import Posterior
@@ -148,5 +148,13 @@ def _sick_particles(info: list[dict[str, Any]]) -> list[str]:
             "The particles do not mix: those that started from the data and those that started "
             f"from noise still differ, {halves:.0f} times as much as chance would have it. Do not "
             "trust strong couplings here; compare with likelihood='pseudo'."
+        )
+    misfit = np.median([chain.get("misfit", 1.0) for chain in info]) if info else 1.0
+    if misfit > MISFIT_LIMIT:
+        problems.append(
+            "The particles lag behind: the fields of the chains, held still, differ from the data "
+            f"{np.sqrt(misfit):.1f} times as much as chance would have it (should be below "
+            f"{np.sqrt(MISFIT_LIMIT):.1f}). Do not trust strong couplings here; sweep more "
+            "(n_sweeps), or compare with likelihood='pseudo'."
         )
     return problems

@@ -60,7 +60,10 @@ class Summaries:
 
     @property
     def _mean_chance(self) -> Array:
-        return np.asarray(np.nan_to_num(self.draws.chance).mean(axis=0), dtype=np.float64)
+        total = np.zeros(self.draws.n_edges)
+        for chain in self.draws.chance:
+            total += np.nan_to_num(chain)
+        return total / self.draws.n_chains
 
     @cached_property
     def inclusion_probability(self) -> Array:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from slabfield.checks.machine import give_back_memory
 from slabfield.likelihood.cubes import (
     N_LANES,
     ExactCubes,
@@ -28,8 +29,10 @@ from slabfield.sampler.particles import (
     FIRST_SWEEPS,
     MOST_PARTICLES,
     PLAIN_SWEEPS,
+    apart,
     first_number,
     half_against_half,
+    misfit,
     noise_of,
     revised_particles,
     whole_lanes,
@@ -163,6 +166,8 @@ def start_particles(
         guess = rough_answer(problem, rng)
         plan = planned_for_particles(problem, guess.tally, k, guess.state)
         rough = sketch_of(guess.state)
+        del guess
+        give_back_memory()
         if kind in ("pseudo", "half"):
             state = state_of(rough, n_edges)
             remove_free(state, problem, 0.5 if kind == "half" else 0.0, rng)
@@ -232,6 +237,7 @@ def warming_collapsed(
             done += n
             if done == mark:
                 chain = begun_anew(chain) if trapped(chain) else revise(chain, len(marks) - part)
+                give_back_memory()
             yield chain, done
 
 
@@ -329,4 +335,7 @@ def what_was_settled(chain: CollapsedChain) -> dict[str, Any]:
             "restarts": chain.n_restarts,
             "trapped": trapped(chain),
         }
+        if not chain.engine.weighted:
+            rng = np.random.default_rng(0)
+            found["misfit"] = misfit(apart(chain.engine), chain.state, chain.problem.sums, rng)
     return found

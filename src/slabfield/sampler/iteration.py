@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slabfield._jit import inner, jit
+from slabfield.likelihood.cubes import relax
 from slabfield.likelihood.engine import advance
 from slabfield.moves.hyper import draw_hyper
 from slabfield.moves.impute import redraw
@@ -113,6 +114,13 @@ def adjusted(
 def settle(engine, state, rng):
     """Bring an engine to the state from which a chain starts."""
     advance(engine, state, rng)
+
+
+@jit
+def relax_all(engine, state, rng):
+    """Sweep all particles at the parameters of a state, and draw a forest of them anew."""
+    advance(engine, state, rng)
+    relax(engine, state, rng)
 
 
 @jit

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from slabfield.draws import ChainDraws, sparse_where
+from slabfield.draws import ChainDraws, sparse_where, where_stored
 from slabfield.sampler.iteration import Record, new_record
 
 # Entries of the dense part that compiled code writes draws into
@@ -32,9 +32,9 @@ class Keeper:
         """Keep what was written."""
         if record.coupling.shape == record.present.shape:
             edges = sparse_where(record.present, record.coupling)
+            shown = where_stored(edges)
         else:
-            edges = sparse.csr_array(record.coupling)
-        shown = sparse.csr_array(record.present)
+            edges, shown = sparse.csr_array(record.coupling), sparse.csr_array(record.present)
         self.parts.append(ChainDraws(edges, shown, record.bias, record.hyper))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -42,7 +42,6 @@ class Keeper:
         if not self.parts:
             return {}
         draws = self.draws()
-        self.parts = [draws]
         found = {"bias": draws.bias, "hyper": draws.hyper}
         for name in ("edges", "shown"):
             for part in ("data", "indices", "indptr"):
@@ -78,14 +77,21 @@ class Keeper:
         return np.hstack([np.concatenate(hyper), np.concatenate(counts).astype(np.float64)])
 
     def draws(self) -> ChainDraws:
-        """All draws taken so far."""
+        """All draws taken so far, which are held in one piece from now on."""
+        if len(self.parts) != 1:
+            self.parts = [stacked(self.parts)]
+        return self.parts[0]
 
-        def stacked(name: str) -> NDArray[np.float64]:
-            return np.concatenate([getattr(part, name) for part in self.parts])
 
-        return ChainDraws(
-            sparse.csr_array(sparse.vstack([p.edges for p in self.parts], format="csr")),
-            sparse.csr_array(sparse.vstack([p.shown for p in self.parts], format="csr")),
-            stacked("bias"),
-            stacked("hyper"),
-        )
+def stacked(parts: list[ChainDraws]) -> ChainDraws:
+    """Put draws together, one part after the other."""
+    edges = sparse.csr_array(sparse.vstack([p.edges for p in parts], format="csr"))
+    single = all(p.shown.indices is p.edges.indices for p in parts)
+    return ChainDraws(
+        edges,
+        where_stored(edges)
+        if single
+        else sparse.csr_array(sparse.vstack([p.shown for p in parts], format="csr")),
+        np.concatenate([p.bias for p in parts]),
+        np.concatenate([p.hyper for p in parts]),
+    )

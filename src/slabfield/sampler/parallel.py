@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from slabfield.checks.machine import give_back_memory
 from slabfield.sampler.checkpoint import Checkpoint
 from slabfield.sampler.cluster import Cluster
 from slabfield.sampler.run import ChainResult, ChainRun, Report
@@ -177,6 +178,7 @@ def draw_on(
             if checkpoint is None or not checkpoint.stop.asked():
                 continue
             return Outcome(_what_there_is(runs), "interrupt", runs)
+        give_back_memory()
         results = [run.result(shortest) for run in runs]
         if late:
             for run in runs:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from slabfield.likelihood.cubes import N_LANES, ParticleCubes, more_particles
+from slabfield.likelihood.cubes import N_LANES, ParticleCubes, more_particles, with_chances
+from slabfield.models.protocol import Sums
 from slabfield.moves.pair import Tally
 from slabfield.moves.state import ChainState
-from slabfield.sampler.iteration import settle
+from slabfield.sampler.iteration import relax_all, settle
 from slabfield.sampler.settings import Settings
 
 Array = NDArray[np.float64]
@@ -29,6 +30,9 @@ WEIGHTED_NOISE, WEIGHTED_SWEEPS = 0.06, 2
 PLAIN_NOISE, PLAIN_SWEEPS = 1.0, 8
 # Twice that will do while plans are still made anew, until so many parts of warm-up are left
 ROUGH_PARTS = 3
+# Sweeps and forests at fixed parameters, after which it is looked so many times, and so many sweeps
+# apart, how far the field is from the data
+HELD, LOOKS, APART = 32, 4, 8
 # Without weights a node is near many blocks, and swept after each of them: in so many parts
 NEAR_BLOCKS = 8
 
@@ -120,3 +124,38 @@ def half_against_half(engine: ParticleCubes) -> float:
     mean = np.average(states, axis=1, weights=importance)
     variance = np.maximum(mean * (1 - mean), 1.0 / states.shape[1]) * 2 / half
     return float(np.mean((one - other) ** 2 / variance))
+
+
+def misfit(engine: ParticleCubes, state: ChainState, sums: Sums, rng: np.random.Generator) -> float:
+    """How far the field of a state is from the data: of what should be about one in a draw.
+
+    Mean over present edges of the squared difference between how often both ends are 1 in the data
+    and under the field, in units of the variance in as many rows. Parameters are held while
+    particles are swept on: where these lag behind, parameters go further than data let them. The
+    engine is swept by this; give a copy (:func:`apart`) where a chain is to go on.
+    """
+    engine, n = with_chances(engine), engine.states.shape[1]
+    edges = state.members[: state.n_members[0]]
+    if edges.size == 0:
+        return 0.0
+    for _ in range(HELD):
+        relax_all(engine, state, rng)
+    found = np.zeros(edges.size)
+    for _ in range(LOOKS):
+        for _ in range(APART):
+            relax_all(engine, state, rng)
+        for k, alpha in enumerate(edges):
+            both = engine.states[engine.first[alpha]] @ engine.states[engine.second[alpha]]
+            found[k] += both / (n * LOOKS)
+    wanted = (sums.coupling[edges] + 0.5) / (sums.n_rows + 1.0)
+    distance = sums.n_rows * (found - wanted) ** 2 / (wanted * (1 - wanted))
+    return max(float(np.mean(distance) - sums.n_rows / (n * LOOKS)), 0.0)
+
+
+def apart(engine: ParticleCubes) -> ParticleCubes:
+    """Return the engine with particles of its own."""
+    own = {
+        name: getattr(engine, name).copy()
+        for name in ("states", "lanes", "neighbours", "weights", "degree")
+    }
+    return engine._replace(**own)

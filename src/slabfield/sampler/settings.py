@@ -8,8 +8,9 @@ from math import sqrt
 EXACT_AUTO_NODES = 16
 EXACT_MAX_NODES = 20
 FULL_MAX_PARAMETERS = 2_000
-# Noise of open log odds, and difference of the halves of the particles, that are too much to trust
-NOISE_LIMIT, HALVES_LIMIT = 1.5, 4.0
+# Noise of open log odds, difference of the halves of the particles, and of the field from the data
+# where it was fitted to them, that are too much to trust
+NOISE_LIMIT, HALVES_LIMIT, MISFIT_LIMIT = 1.5, 4.0, 4.0
 
 
 @dataclass(frozen=True)
