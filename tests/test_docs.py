@@ -174,7 +174,7 @@ def test_every_example_is_in_the_gallery_with_its_picture() -> None:
 
 
 WARNING_SOURCES = {
-    "posterior/convergence.py": ("find_problems", "unsettled", "_sick_particles"),
+    "posterior/convergence.py": ("find_problems", "unsettled", "sick_particles"),
     "posterior/posterior.py": ("notes",),
     "sampler/parallel.py": ("refuse_unfit",),
 }

@@ -13,8 +13,10 @@ import pytest
 
 from ranks import BIAS_SCALE, rank_p_value
 from slabfield.datasets import make_block
-from slabfield.likelihood.cubes import N_LANES
+from slabfield.exact import enumeration
+from slabfield.likelihood.cubes import N_LANES, particle_cubes
 from slabfield.models.binary import BinaryPairwise
+from slabfield.models.protocol import Sums
 from slabfield.priors import Prior
 from slabfield.sampler import collapsed
 from slabfield.sampler.collapsed import start_collapsed, warm_up_collapsed
@@ -24,10 +26,12 @@ from slabfield.sampler.particles import (
     MOST_PARTICLES,
     WEIGHTED_SWEEPS,
     first_number,
+    misfit,
     whole_lanes,
 )
-from slabfield.sampler.run import run_chain
+from slabfield.sampler.run import ChainRun, run_chain
 from slabfield.sampler.settings import default_particles, gold_standard
+from slabfield.sampler.starts import Sketch, state_of
 from slabfield.sampler.warmup import Problem
 
 
@@ -111,6 +115,56 @@ def test_numbers_of_particles():
         n = first_number(n_rows)
         assert n % N_LANES == 0
         assert FEWEST_PARTICLES <= n <= MOST_PARTICLES
+
+
+# --- how far the field is from the data ---------------------------------------------------------
+
+
+def held(shift, n_rows=400.0):
+    """Particles and state of a field of eight nodes, and sums of data that are right on average."""
+    rng = np.random.default_rng(4)
+    model = BinaryPairwise(8)
+    coupling = rng.normal(0, 1.5, model.n_interactions) * (rng.random(model.n_interactions) < 0.4)
+    bias = rng.normal(0, 0.5, 8)
+    _, pairs = enumeration.moments(model.field(bias, coupling))
+    mean = np.diag(pairs)
+    sums = Sums(n_rows, n_rows * mean, n_rows * pairs[model.ends])
+    edges = np.flatnonzero(coupling).astype(np.int32)
+    state = state_of(Sketch(bias, edges, coupling[edges] + shift, np.array([0.5, 1.0])), 28)
+    engine = particle_cubes(model, 4096, 1.0, 4, False, rng)
+    return engine, state, sums, rng
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.5, -1.0])
+def test_misfit_is_what_all_states_say_it_is(shift):
+    engine, state, sums, rng = held(shift)
+    model = BinaryPairwise(8)
+    edges = state.members[: state.n_members[0]]
+    _, pairs = enumeration.moments(model.field(state.bias, state.coupling))
+    wanted = (sums.coupling[edges] + 0.5) / (sums.n_rows + 1)
+    gap = pairs[model.ends][edges] - wanted
+    exact = np.mean(sums.n_rows * gap**2 / (wanted * (1 - wanted)))
+    assert (exact > 4.0) == (shift != 0.0)
+    assert misfit(engine, state, sums, rng) == pytest.approx(exact, rel=0.15, abs=0.1)
+
+
+def test_a_field_without_edges_fits():
+    engine, state, sums, rng = held(0.0)
+    state.n_members[0] = 0
+    assert misfit(engine, state, sums, rng) == 0.0
+
+
+def test_looking_at_the_misfit_leaves_the_chain_as_it_is():
+    problem = block_problem(7, 60)
+    settings = replace(default_particles(), n_warmup=8)
+    runs = [ChainRun(problem, settings, 5, 0, silent) for _ in range(2)]
+    runs[0].extend(6, silent)
+    found = runs[1].extend(2, silent).settled()
+    assert 0.0 < found["misfit"] < np.inf
+    runs[1].extend(4, silent)
+    one, other = (run.result().record for run in runs)
+    np.testing.assert_array_equal(one.coupling, other.coupling)
+    np.testing.assert_array_equal(one.bias, other.bias)
 
 
 # --- calibration -------------------------------------------------------------------------------

@@ -12,11 +12,17 @@ from slabfield import SpikeSlabMRF, datasets
 from slabfield.estimator import FIRST_DRAWS
 from slabfield.models.binary import BinaryPairwise
 from slabfield.moves.state import insert
+from slabfield.posterior.convergence import sick_particles
 from slabfield.priors import Prior
 from slabfield.sampler.collapsed import begun_anew, start_collapsed, trapped
 from slabfield.sampler.parallel import Limits, Unfit, refuse_unfit, run_chains
 from slabfield.sampler.run import chain_rng
-from slabfield.sampler.settings import HALVES_LIMIT, default_particles, gold_standard
+from slabfield.sampler.settings import (
+    HALVES_LIMIT,
+    MISFIT_LIMIT,
+    default_particles,
+    gold_standard,
+)
 from slabfield.sampler.starts import (
     KINDS,
     kind_of,
@@ -230,6 +236,21 @@ def test_particles_that_do_not_do_are_refused(sick, word):
     refuse_unfit([Run()] * 4)
     with pytest.raises(Unfit, match=word):
         refuse_unfit([Run(**HEALTHY | sick)] * 4)
+
+
+@pytest.mark.parametrize(
+    ("sick", "word", "how_many"),
+    [({"half_against_half": 2 * HALVES_LIMIT}, "do not mix", 2), ({"noise": 3.0}, "too few", 1),
+     ({"misfit": 2 * MISFIT_LIMIT}, "lag behind", 2), ({"trapped": True}, "dense trap", 1)],
+)  # fmt: skip
+def testsick_particles_are_told_of(sick, word, how_many):
+    healthy = HEALTHY | {"misfit": 1.5}
+    assert sick_particles([{}] * 4) == []
+    assert sick_particles([healthy] * 4) == []
+    for n_sick in range(5):
+        told = sick_particles([healthy | sick] * n_sick + [healthy] * (4 - n_sick))
+        assert len(told) == (n_sick >= how_many)
+        assert all(word in text for text in told)
 
 
 def test_auto_falls_back_on_the_pseudo_likelihood_and_says_so(monkeypatch):

@@ -66,7 +66,7 @@ def find_problems(posterior: Posterior) -> list[str]:
             "Convergence is judged from four chains or more; there "
             f"{'is' if chains == 1 else 'are'} {chains}. Run more (n_chains)."
         )
-    return problems + _sick_particles(posterior.info) + unsettled(posterior)
+    return problems + sick_particles(posterior.info) + unsettled(posterior)
 
 
 def unsettled(posterior: Posterior) -> list[str]:
@@ -126,7 +126,7 @@ def rough_edges(posterior: Posterior) -> NDArray[np.intp]:
     return worst[np.argsort(ess[worst], kind="stable")]
 
 
-def _sick_particles(info: list[dict[str, Any]]) -> list[str]:
+def sick_particles(info: list[dict[str, Any]]) -> list[str]:
     """Say where the particles were too few, did not mix, or led into the dense trap."""
     problems = []
     trapped = sum(bool(chain.get("trapped", False)) for chain in info)
