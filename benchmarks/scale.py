@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import roc_auc_score
 
-from timing import sampler_version, setting, table, verdict
+from timing import kept, sampler_version, setting, table, verdict
 
 DOCS = Path(__file__).parents[1] / "docs"
 NODES = [50, 100, 200, 500, 1_000]
@@ -63,18 +63,16 @@ def fit(n_nodes: int, seed: int, most_draws: int, budget: float) -> dict:
     }  # fmt: skip
 
 
-def kept(n_nodes: int, asked: argparse.Namespace) -> dict:
-    """Run one field in a process of its own, unless its result is kept."""
-    code = sampler_version()
-    file = asked.cache / f"{n_nodes}-{asked.seed}-{code}.json"
-    if not file.exists():
-        asked.cache.mkdir(parents=True, exist_ok=True)
-        budget = asked.budget if n_nodes > AT else 0.0
-        told = [str(n_nodes), str(asked.seed), str(asked.most_draws), str(budget), str(file)]
-        subprocess.run([sys.executable, __file__, "--one", *told], check=True)
-    found = json.loads(file.read_text())
-    print(json.dumps(found), flush=True)
-    return found
+def piece(n_nodes: int, asked: argparse.Namespace) -> dict:
+    """One field, in a process of its own, unless its result is kept."""
+    budget = asked.budget if n_nodes > AT else 0.0
+    told = [str(n_nodes), str(asked.seed), str(asked.most_draws), str(budget)]
+
+    def run() -> dict:
+        command = [sys.executable, __file__, "--one", *told]
+        return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+
+    return kept(asked.cache / f"{n_nodes}-{asked.seed}-{sampler_version()}.json", run)
 
 
 def draw(frame: pd.DataFrame, exponent: float, factor: float) -> None:
@@ -120,7 +118,16 @@ def at_the_mark(frame: pd.DataFrame) -> str:
   {at["cpu"]:.0f} CPU seconds (at most {MOST_SECONDS:.0f}: {verdict(fast)})."""
 
 
-def write(frame: pd.DataFrame, most_draws: int, budget: float) -> str:
+def left_over(frame: pd.DataFrame) -> str:
+    """What was told of the fields that did not converge."""
+    return "\n".join(
+        f"- {row['nodes']:,} nodes, stopped after {row['wall']:,.0f} seconds of wall time: "
+        f"{' '.join(row['warnings'])}"
+        for row in frame[~frame["converged"]].to_dict("records")
+    )
+
+
+def write(frame: pd.DataFrame, most_draws: int) -> str:
     fitted = frame[frame["converged"] & (frame["nodes"] <= max(NODES))]
     exponent, intercept = np.polyfit(np.log(fitted["nodes"]), np.log(fitted["cpu"]), 1)
     draw(frame, exponent, np.exp(intercept))
@@ -139,8 +146,8 @@ def write(frame: pd.DataFrame, most_draws: int, budget: float) -> str:
 
 Made by `make scale` (`benchmarks/scale.py`). `datasets.make_random`, mean degree {DEGREE:g},
 {N_ROWS:,} rows (each drawn by {N_SWEEPS:,} Gibbs sweeps), `SpikeSlabMRF` with
-`n_draws="auto"` (until converged, or {most_draws:,} draws a chain; above {AT} nodes {budget:,.0f}
-seconds at most), four chains, nothing tuned. CPU seconds are of all of it, from the table to the
+`n_draws="auto"` (until converged, or {most_draws:,} draws a chain; above {AT} nodes a
+`time_budget` too), four chains, nothing tuned. CPU seconds are of all of it, from the table to the
 verdict on convergence. Peak memory is what the
 process took beyond what it had after a fit of 30 nodes, particles and draws with it; in the next
 column, for each pair of nodes and chain. Edges found have probability above 1/2; the last two
@@ -154,6 +161,7 @@ logarithms of the {len(fitted)} fields up to {max(NODES):,} nodes that converged
 ![CPU seconds against the number of nodes](images/scale.png)
 
 {at_the_mark(frame)}
+{left_over(frame)}
 
 {setting()}
 """
@@ -168,18 +176,17 @@ def main() -> None:
     parser.add_argument("--most-draws", type=int, default=16_000)
     parser.add_argument("--budget", type=float, default=1_800.0, help=f"seconds above {AT} nodes")
     parser.add_argument("--cache", type=Path, default=Path(".cache/scale"))
-    parser.add_argument("--one", nargs=5, help=argparse.SUPPRESS)
+    parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.one:
-        *told, file = asked.one
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = fit(int(told[0]), int(told[1]), int(told[2]), float(told[3]))
-        Path(file).write_text(json.dumps(found))
+            found = fit(*map(int, asked.one[:3]), float(asked.one[3]))
+        print(json.dumps(found))
         return
-    frame = pd.DataFrame([kept(n_nodes, asked) for n_nodes in asked.nodes])
+    frame = pd.DataFrame([piece(n_nodes, asked) for n_nodes in asked.nodes])
     frame.drop(columns="warnings").to_csv(DOCS / "scale.csv", index=False)
-    print(write(frame, asked.most_draws, asked.budget))
+    print(write(frame, asked.most_draws))
 
 
 if __name__ == "__main__":
