@@ -214,7 +214,7 @@ def more_particles(
     fresh.states[:, half:] = engine.states[:, old + np.arange(half) % old]
     fresh.importance[:half] = engine.importance[np.arange(half) % old]
     fresh.importance[half:] = engine.importance[old + np.arange(half) % old]
-    # what is by pair is held once by all chains, or once by this one
+    # numbers of nodes by pair are those that all chains have in common
     return fresh._replace(
         first=engine.first, second=engine.second,
         neighbours=engine.neighbours, weights=engine.weights, degree=engine.degree,

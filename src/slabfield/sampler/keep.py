@@ -86,12 +86,9 @@ class Keeper:
 def stacked(parts: list[ChainDraws]) -> ChainDraws:
     """Put draws together, one part after the other."""
     edges = sparse.csr_array(sparse.vstack([p.edges for p in parts], format="csr"))
-    single = all(p.shown.indices is p.edges.indices for p in parts)
-    return ChainDraws(
-        edges,
-        where_stored(edges)
-        if single
-        else sparse.csr_array(sparse.vstack([p.shown for p in parts], format="csr")),
-        np.concatenate([p.bias for p in parts]),
-        np.concatenate([p.hyper for p in parts]),
-    )
+    if all(p.edges.shape == p.shown.shape for p in parts):
+        shown = where_stored(edges)
+    else:
+        shown = sparse.csr_array(sparse.vstack([p.shown for p in parts], format="csr"))
+    bias, hyper = (np.concatenate([getattr(p, name) for p in parts]) for name in ("bias", "hyper"))
+    return ChainDraws(edges, shown, bias, hyper)
