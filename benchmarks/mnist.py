@@ -36,6 +36,9 @@ N_PARTS = 100
 N_SWEEPS = 2_000
 """Gibbs sweeps by which each row of a field is drawn."""
 
+HEALTH = ("n_particles", "noise", "half_against_half", "misfit")
+"""What chains tell of their particles."""
+
 DENSE = 0.5
 """Above this share of all edges a chain has run away."""
 
@@ -79,7 +82,6 @@ def fit(likelihood: str, kind: str, n_rows: int, asked: argparse.Namespace) -> d
     cpu_seconds = time.process_time() - clock
     posterior, field = model.posterior_, BinaryField(model.bias_, model.coupling_)
     mixture, found = draw_fields(posterior), float(posterior.density.mean())
-    health = ("n_particles", "noise", "half_against_half", "misfit")
     return {
         "scores": [
             scored("mixture of draws", mixture, test, groups, found),
@@ -91,7 +93,7 @@ def fit(likelihood: str, kind: str, n_rows: int, asked: argparse.Namespace) -> d
         "cpu_seconds": cpu_seconds,
         "densities": [float(d) for d in posterior.density.mean(axis=1)],
         "sick": sick_particles(posterior.info),
-        "health": {name: [chain.get(name) for chain in posterior.info] for name in health},
+        "health": {name: [chain.get(name) for chain in posterior.info] for name in HEALTH},
     }
 
 

@@ -243,7 +243,7 @@ def test_particles_that_do_not_do_are_refused(sick, word):
     [({"half_against_half": 2 * HALVES_LIMIT}, "do not mix", 2), ({"noise": 3.0}, "too few", 1),
      ({"misfit": 2 * MISFIT_LIMIT}, "lag behind", 2), ({"trapped": True}, "dense trap", 1)],
 )  # fmt: skip
-def testsick_particles_are_told_of(sick, word, how_many):
+def test_sick_particles_are_told_of(sick, word, how_many):
     healthy = HEALTHY | {"misfit": 1.5}
     assert sick_particles([{}] * 4) == []
     assert sick_particles([healthy] * 4) == []
