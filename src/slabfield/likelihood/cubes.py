@@ -138,7 +138,8 @@ class ParticleWork(NamedTuple):
 class ParticleCubes(NamedTuple):
     """Means over n persistent particles, given what they show outside the block.
 
-    ``states`` is (D, n). ``neighbours`` and ``weights`` list the ``degree`` neighbours of a node.
+    ``states`` is (D, n). ``neighbours`` and ``weights`` list the ``degree`` neighbours of a node,
+    all first ones before all second ones: what is not in use takes no memory.
     ``importance`` weighs the particles, one on average: a change of parameters within a block makes
     what a particle shows outside it more or less probable, by a known factor (equation 22). They
     are all one where the engine is not ``weighted``. ``n_sweeps`` is how often the neighbours of a
@@ -189,7 +190,7 @@ def particle_cubes(
     )  # fmt: skip
     return ParticleCubes(
         first, second, rng.integers(0, 2, (d, n)).astype(np.float32), new_lanes(n, rng),
-        np.zeros((d, width), np.int32), room(d, width), np.zeros(d, np.int64), room(n) + 1,
+        np.zeros((width, d), np.int32).T, room(width, d).T, np.zeros(d, np.int64), room(n) + 1,
         weighted, float(n_sweeps), max(LEAST_FORESTS, d // NODES_A_FOREST), work,
     )  # fmt: skip
 

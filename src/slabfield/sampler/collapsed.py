@@ -53,7 +53,7 @@ from slabfield.sampler.plan import (
     screen,
     with_moves,
 )
-from slabfield.sampler.rivals import Edges, field_covariance, find_rivals
+from slabfield.sampler.rivals import LOOKS, Edges, field_covariance, find_rivals, found_again
 from slabfield.sampler.settings import Settings
 from slabfield.sampler.starts import (
     Sketch,
@@ -74,6 +74,8 @@ ROUGH_SWEEPS = 20
 TRAP_SHARE, TRAP_RATIO = 0.25, 3.0
 # The parts of warm-up after which plan and particles are settled anew, as shares of it
 REVISIONS = (0.05, 0.15, 0.35, 0.65)
+# Sweeps before each look for edges that change only together
+SWEEPS_A_LOOK = 2
 
 
 class CollapsedChain(NamedTuple):
@@ -282,14 +284,17 @@ def revise(chain: CollapsedChain, parts_left: int = 0) -> CollapsedChain:
     planned for the same blocks.
     """
     problem, tally, plan = chain.problem, chain.tally, chain.plan
-    model = problem.model
+    model, n_planned = problem.model, len(plan.blocks)
+    rivals: list[Edges] = []
+    if isinstance(chain.engine, ParticleCubes) and n_planned > 0 and parts_left == 1:
+        rivals = search_for_rivals(chain, chain.engine)
     fresh = chain._replace(tally=new_tally(model.n_interactions), noise=noise_of(tally))
     if isinstance(chain.engine, ParticleCubes):
         engine = revised_particles(
             chain.engine, chain.settings, chain.state, tally, parts_left, chain.rng
         )
         fresh = fresh._replace(engine=engine)
-    if plan.blocks.shape[0] == 0:
+    if n_planned == 0:
         wanted = FLIPS_A_BLOCK if isinstance(chain.engine, PseudoRows) else FLIPS_A_SWEEP
         return fresh._replace(plan=plan._replace(n_flips=flips_worth(tally.mean_chance, wanted)))
     k = plan.blocks.shape[1]
@@ -298,14 +303,23 @@ def revise(chain: CollapsedChain, parts_left: int = 0) -> CollapsedChain:
         return fresh._replace(plan=planned(problem, tally, k))
     if parts_left == 0:
         return fresh._replace(plan=with_moves(plan, tally))
-    rivals: list[Edges] = []
-    if parts_left == 1:
-        fitted = field_covariance(chain.engine, chain.state, chain.rng)
-        rivals = find_rivals(problem.sums, fitted, chain.state, model.ends)
     plan = planned_for_particles(problem, tally, k, chain.state, rivals)
     if parts_left == 1:
         plan = plan._replace(n_flips=WATCHED_FLIPS)
     return fresh._replace(plan=plan, tally=watching_tally(model))
+
+
+def search_for_rivals(chain: CollapsedChain, particles: ParticleCubes) -> list[Edges]:
+    """Run a chain of particles on for a few sweeps, and look for rivals in what it comes to.
+
+    How likely edges are together depends on all the others: one state tells little of them.
+    """
+    problem, looks = chain.problem, []
+    for _ in range(LOOKS):
+        chain.iterate(new_record(0, *sizes_of(problem)), 0, 0, SWEEPS_A_LOOK)
+        fitted = field_covariance(particles, chain.state, chain.rng)
+        looks.append(find_rivals(problem.sums, fitted, chain.state, problem.model.ends))
+    return found_again(looks)
 
 
 def watching_tally(model: BinaryPairwise) -> Tally:
@@ -335,7 +349,13 @@ def what_was_settled(chain: CollapsedChain) -> dict[str, Any]:
             "restarts": chain.n_restarts,
             "trapped": trapped(chain),
         }
-        if not chain.engine.weighted:
-            rng = np.random.default_rng(0)
-            found["misfit"] = misfit(apart(chain.engine), chain.state, chain.problem.sums, rng)
     return found
+
+
+def last_look(chain: CollapsedChain) -> dict[str, Any]:
+    """Return what is looked into only when a chain has ended: whether its particles lag behind."""
+    engine = chain.engine
+    if not isinstance(engine, ParticleCubes) or engine.weighted:
+        return {}
+    rng = np.random.default_rng(0)
+    return {"misfit": misfit(apart(engine), chain.state, chain.problem.sums, rng)}

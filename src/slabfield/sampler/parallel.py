@@ -180,16 +180,20 @@ def draw_on(
             return Outcome(_what_there_is(runs), "interrupt", runs)
         give_back_memory()
         results = [run.result(shortest) for run in runs]
+        stopped_by = ""
         if late:
+            stopped_by = "time"
             for run in runs:
                 run.save()
-            return Outcome(results, "time", runs)
-        if limits.enough is None:
-            return Outcome(results, "draws", runs)
-        if limits.enough(results):
-            return Outcome(results, "converged", runs)
-        if n_draws >= limits.most_draws:
-            return Outcome(results, "draws", runs)
+        elif limits.enough is None:
+            stopped_by = "draws"
+        elif limits.enough(results):
+            stopped_by = "converged"
+        elif n_draws >= limits.most_draws:
+            stopped_by = "draws"
+        if stopped_by:
+            results = [run.ended(result) for run, result in zip(runs, results, strict=True)]
+            return Outcome(results, stopped_by, runs)
         n_draws = min(_more(n_draws), limits.most_draws)
 
 
@@ -209,7 +213,8 @@ def _what_there_is(runs: list[ChainRun]) -> list[ChainResult]:
     """Return equally many draws of some chains, of those that are most together."""
     lengths = [run.keeper.n_draws for run in runs]
     kept = max(lengths, key=lambda length: length * sum(other >= length for other in lengths))
-    return [run.result(kept) for run in runs if kept > 0 and run.keeper.n_draws >= kept]
+    together = [run for run in runs if kept > 0 and run.keeper.n_draws >= kept]
+    return [run.ended(run.result(kept)) for run in together]
 
 
 def _at_once(

@@ -154,8 +154,12 @@ def misfit(engine: ParticleCubes, state: ChainState, sums: Sums, rng: np.random.
 
 def apart(engine: ParticleCubes) -> ParticleCubes:
     """Return the engine with particles of its own."""
-    own = {
-        name: getattr(engine, name).copy()
-        for name in ("states", "lanes", "neighbours", "weights", "degree")
-    }
-    return engine._replace(**own)
+    d = engine.states.shape[0]
+    return engine._replace(
+        states=engine.states.copy(),
+        lanes=engine.lanes.copy(),
+        # filled in when particles are swept
+        neighbours=np.zeros((d, d), np.int32).T,
+        weights=np.zeros((d, d), np.float32).T,
+        degree=engine.degree.copy(),
+    )

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
@@ -35,6 +36,8 @@ LEAST_TIE, MOST_TIES = 0.3, 30
 # are less likely than the likelier of the two by this at least
 MOST_LOSS, MOST_LOSS_ABSENT, LEAST_DEEP = 9.0, 5.0, 2.0
 RIVALS_PER_NODE = 2
+# Of how many states they are looked for in, and in how many of these they are found, at least
+LOOKS, FOUND = 8, 2
 # Gibbs sweeps of the particles over which covariances are averaged, and between those that count
 AVERAGED, BETWEEN = 32, 4
 
@@ -90,6 +93,18 @@ def find_rivals(sums: Sums, fitted: Array, state: ChainState, ends: Ends) -> lis
     found = [*find_pairs(around), *find_fours(around)]
     found.sort()
     return [edges for _, edges in found[: RIVALS_PER_NODE * len(fitted)]]
+
+
+def found_again(looks: list[list[Edges]]) -> list[Edges]:
+    """Rivals that were found in several states, in the order in which they first were."""
+    forms: dict[frozenset[tuple[int, int]], Edges] = {}
+    times: Counter[frozenset[tuple[int, int]]] = Counter()
+    for rivals in looks:
+        for edges in rivals:
+            these = frozenset((min(edge), max(edge)) for edge in edges)
+            forms.setdefault(these, edges)
+            times[these] += 1
+    return [edges for these, edges in forms.items() if times[these] >= FOUND]
 
 
 def look_about(sums: Sums, fitted: Array, state: ChainState, ends: Ends) -> Surroundings:

@@ -26,6 +26,7 @@ from slabfield.moves.sweep import Plan
 from slabfield.sampler.checkpoint import BEGIN_ANEW, Arrays, ChainFile, pack, plain_failures, unpack
 from slabfield.sampler.collapsed import (
     CollapsedChain,
+    last_look,
     revise,
     sizes_of,
     start_collapsed,
@@ -296,6 +297,12 @@ class ChainRun:
         if self.n_warmup < self.settings.n_warmup:
             found["warmed_up_for"] = self.n_warmup
         return found
+
+    def ended(self, result: ChainResult) -> ChainResult:
+        """Return a result, now that it is the last, with what is looked into only then."""
+        if not isinstance(self.chain, CollapsedChain):
+            return result
+        return result._replace(settled=result.settled | last_look(self.chain))
 
 
 def run_chain(
