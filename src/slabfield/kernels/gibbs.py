@@ -6,6 +6,8 @@ Every particle has a lane of random numbers of its own (xoshiro128+, Blackman & 
 
 from __future__ import annotations
 
+from mmap import mmap
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -34,6 +36,18 @@ SCALE = np.float32(2.0**-31)
 def new_lanes(n_particles: int, rng: np.random.Generator) -> NDArray[np.uint32]:
     """Return the start of every particle's random lane: (4, n) words, none of them zero."""
     return rng.integers(1, 2**32, size=(4, n_particles), dtype=np.uint32)
+
+
+def new_lists(n_nodes: int) -> tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.int64]]:
+    """Return empty lists of neighbours and weights, each (D, D), and how long they are.
+
+    All first neighbours come before all second ones, on pages of their own: those that no node has
+    so many neighbours for take no memory.
+    """
+    shape, n_bytes = (n_nodes, n_nodes), 4 * n_nodes**2
+    neighbours = np.frombuffer(mmap(-1, n_bytes), np.int32).reshape(shape).T
+    weights = np.frombuffer(mmap(-1, n_bytes), np.float32).reshape(shape).T
+    return neighbours, weights, np.zeros(n_nodes, np.int64)
 
 
 @fast
@@ -120,3 +134,25 @@ def fill_neighbours(first, second, members, n_members, coupling, neighbours, wei
         neighbours[j, degree[j]] = i
         weights[j, degree[j]] = value
         degree[j] += 1
+
+
+@inner
+def list_near(nodes, inside, neighbours, degree, near):
+    """List the neighbours of a block's nodes, and then its nodes; return how many."""
+    count = 0
+    for b in range(nodes.size):
+        inside[nodes[b]] = True
+    for b in range(nodes.size):
+        i = nodes[b]
+        for m in range(degree[i]):
+            j = neighbours[i, m]
+            if not inside[j]:
+                inside[j] = True
+                near[count] = j
+                count += 1
+    for b in range(nodes.size):
+        near[count + b] = nodes[b]
+    count += nodes.size
+    for m in range(count):
+        inside[near[m]] = False
+    return count

@@ -28,7 +28,15 @@ from slabfield.kernels.cloud import (
 )
 from slabfield.kernels.cube import block_energy, couplings_among, exact_mass, new_exact_work
 from slabfield.kernels.forest import draw_forest
-from slabfield.kernels.gibbs import accumulate, fill_neighbours, new_lanes, resample, sweep
+from slabfield.kernels.gibbs import (
+    accumulate,
+    fill_neighbours,
+    list_near,
+    new_lanes,
+    new_lists,
+    resample,
+    sweep,
+)
 from slabfield.likelihood import engine as interface
 from slabfield.models.binary import BinaryPairwise
 
@@ -138,8 +146,7 @@ class ParticleWork(NamedTuple):
 class ParticleCubes(NamedTuple):
     """Means over n persistent particles, given what they show outside the block.
 
-    ``states`` is (D, n). ``neighbours`` and ``weights`` list the ``degree`` neighbours of a node,
-    all first ones before all second ones: what is not in use takes no memory.
+    ``states`` is (D, n). ``neighbours`` and ``weights`` list the ``degree`` neighbours of a node.
     ``importance`` weighs the particles, one on average: a change of parameters within a block makes
     what a particle shows outside it more or less probable, by a known factor (equation 22). They
     are all one where the engine is not ``weighted``. ``n_sweeps`` is how often the neighbours of a
@@ -174,7 +181,7 @@ def particle_cubes(
     if k > MOST_NODES:
         raise ValueError(f"blocks on particles have {MOST_NODES} nodes at most, not {k}")
     first, second = model.ends
-    d, n, width = model.n_nodes, n_particles, model.n_nodes
+    d, n = model.n_nodes, n_particles
 
     def room(*shape: int) -> NDArray[np.float32]:
         return np.zeros(shape, np.float32)
@@ -182,7 +189,7 @@ def particle_cubes(
     work = ParticleWork(
         room(n), room(n), room(n), room(n << (k // 2)), room(n << (k - k // 2)),
         room(n << (k - k // 2)), room(n), room(n), np.zeros(n, np.int32), np.zeros(n, np.int32),
-        np.zeros(width, np.int32), room(width), np.zeros(1 << k),
+        np.zeros(d, np.int32), room(d), np.zeros(1 << k),
         room(1 << k), room(1 << k), np.zeros((k, k)), np.zeros(k), np.zeros(d, np.bool_),
         np.zeros(d, np.int64), room(n), room(n), np.zeros(n, np.int32),
         room(2, 0, n), np.zeros((2, d, n_lanes)), np.zeros(d, np.int64),
@@ -190,8 +197,8 @@ def particle_cubes(
     )  # fmt: skip
     return ParticleCubes(
         first, second, rng.integers(0, 2, (d, n)).astype(np.float32), new_lanes(n, rng),
-        np.zeros((width, d), np.int32).T, room(width, d).T, np.zeros(d, np.int64), room(n) + 1,
-        weighted, float(n_sweeps), max(LEAST_FORESTS, d // NODES_A_FOREST), work,
+        *new_lists(d), room(n) + 1, weighted, float(n_sweeps),
+        max(LEAST_FORESTS, d // NODES_A_FOREST), work,
     )  # fmt: skip
 
 
@@ -347,28 +354,6 @@ def draw_block(engine, state, nodes, rng):
         if total * total < LEAST_EFFECTIVE * n * squares:
             resample_all(states, engine.importance, rng.random(), work.parents, work.field)
     keep_neighbours(engine, work, nodes)
-
-
-@inner
-def list_near(nodes, inside, neighbours, degree, near):
-    """List the neighbours of a block's nodes, and then its nodes; return how many."""
-    count = 0
-    for b in range(nodes.size):
-        inside[nodes[b]] = True
-    for b in range(nodes.size):
-        i = nodes[b]
-        for m in range(degree[i]):
-            j = neighbours[i, m]
-            if not inside[j]:
-                inside[j] = True
-                near[count] = j
-                count += 1
-    for b in range(nodes.size):
-        near[count + b] = nodes[b]
-    count += nodes.size
-    for m in range(count):
-        inside[near[m]] = False
-    return count
 
 
 @inner

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from slabfield.kernels.gibbs import new_lists
 from slabfield.likelihood.cubes import N_LANES, ParticleCubes, more_particles, with_chances
 from slabfield.models.protocol import Sums
 from slabfield.moves.pair import Tally
@@ -154,12 +155,9 @@ def misfit(engine: ParticleCubes, state: ChainState, sums: Sums, rng: np.random.
 
 def apart(engine: ParticleCubes) -> ParticleCubes:
     """Return the engine with particles of its own."""
-    d = engine.states.shape[0]
+    # lists are filled in when particles are swept
+    neighbours, weights, degree = new_lists(len(engine.states))
     return engine._replace(
-        states=engine.states.copy(),
-        lanes=engine.lanes.copy(),
-        # filled in when particles are swept
-        neighbours=np.zeros((d, d), np.int32).T,
-        weights=np.zeros((d, d), np.float32).T,
-        degree=engine.degree.copy(),
-    )
+        states=engine.states.copy(), lanes=engine.lanes.copy(),
+        neighbours=neighbours, weights=weights, degree=degree,
+    )  # fmt: skip
