@@ -13,9 +13,8 @@ from slabfield.kernels.cloud import (
     lane_sums,
     negative_size,
 )
-from slabfield.kernels.gibbs import accumulate
+from slabfield.kernels.gibbs import accumulate, list_near
 from slabfield.kernels.table import add_times
-from slabfield.likelihood.cubes import list_near
 
 # Two nodes whose coupling is larger than this move together
 LEAST_PARTNER = np.float32(1.0)
