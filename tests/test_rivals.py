@@ -14,6 +14,7 @@ from slabfield.sampler.rivals import (
     Surroundings,
     field_covariance,
     find_rivals,
+    found_again,
     look_about,
     set_odds,
 )
@@ -137,6 +138,14 @@ def test_two_edges_that_two_others_may_stand_for():
 def test_nothing_where_nodes_are_independent():
     rows = draw([0.0, 0.3, -0.5, 0.2], {}, seed=6)
     assert find_rivals(*surroundings(rows, [])) == []
+
+
+def test_what_is_found_in_two_states_counts():
+    pair, other = ((2, 0), (2, 1)), ((3, 0), (3, 1))
+    four = ((0, 2), (1, 3), (0, 3), (1, 2))
+    turned = ((0, 3), (1, 2), (0, 2), (1, 3))  # where the other two are there
+    assert found_again([[pair, four], [other], [turned, pair]]) == [pair, four]
+    assert found_again([[pair], [other]]) == []
 
 
 def test_covariances_are_the_fields():

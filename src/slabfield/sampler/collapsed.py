@@ -53,7 +53,7 @@ from slabfield.sampler.plan import (
     screen,
     with_moves,
 )
-from slabfield.sampler.rivals import LOOKS, Edges, field_covariance, find_rivals, found_again
+from slabfield.sampler.rivals import LOOKS, Rivals, field_covariance, find_rivals, found_again
 from slabfield.sampler.settings import Settings
 from slabfield.sampler.starts import (
     Sketch,
@@ -285,7 +285,7 @@ def revise(chain: CollapsedChain, parts_left: int = 0) -> CollapsedChain:
     """
     problem, tally, plan = chain.problem, chain.tally, chain.plan
     model, n_planned = problem.model, len(plan.blocks)
-    rivals: list[Edges] = []
+    rivals: list[Rivals] = []
     if isinstance(chain.engine, ParticleCubes) and n_planned > 0 and parts_left == 1:
         rivals = search_for_rivals(chain, chain.engine)
     fresh = chain._replace(tally=new_tally(model.n_interactions), noise=noise_of(tally))
@@ -309,7 +309,7 @@ def revise(chain: CollapsedChain, parts_left: int = 0) -> CollapsedChain:
     return fresh._replace(plan=plan, tally=watching_tally(model))
 
 
-def search_for_rivals(chain: CollapsedChain, particles: ParticleCubes) -> list[Edges]:
+def search_for_rivals(chain: CollapsedChain, particles: ParticleCubes) -> list[Rivals]:
     """Run a chain of particles on for a few sweeps, and look for rivals in what it comes to.
 
     How likely edges are together depends on all the others: one state tells little of them.

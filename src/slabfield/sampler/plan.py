@@ -14,7 +14,7 @@ from slabfield.models.protocol import Sums
 from slabfield.moves.pair import MOST_EDGES, Tally
 from slabfield.moves.state import ChainState
 from slabfield.moves.sweep import Plan
-from slabfield.sampler.rivals import Edges, rival_blocks
+from slabfield.sampler.rivals import Rivals, rival_blocks
 from slabfield.sampler.warmup import Problem
 
 # Nodes of a block on particles
@@ -108,7 +108,7 @@ def plan_for_particles(
     ends: tuple[NDArray[np.int64], NDArray[np.int64]],
     n_nodes: int,
     k: int,
-    rivals: Sequence[Edges] = (),
+    rivals: Sequence[Rivals] = (),
 ) -> Plan:
     """Cover all likely edges by blocks, undecided ones with what they depend on; others are rare.
 
@@ -124,7 +124,7 @@ def plan_for_particles(
         Estimates of inclusion probabilities.
     present : array of int
         Edges that are present now.
-    rivals : sequence of tuples of edges
+    rivals : sequence of Rivals
         Edges that change together, as :func:`slabfield.sampler.rivals.find_rivals` has them.
     """
     chosen = np.flatnonzero(undecided(chance))
@@ -157,7 +157,7 @@ def planned(problem: Problem, tally: Tally, k: int) -> Plan:
 
 
 def planned_for_particles(
-    problem: Problem, tally: Tally, k: int, state: ChainState, rivals: Sequence[Edges] = ()
+    problem: Problem, tally: Tally, k: int, state: ChainState, rivals: Sequence[Rivals] = ()
 ) -> Plan:
     """Return a plan by what was seen of every edge, and by what is present."""
     model = problem.model
@@ -167,11 +167,10 @@ def planned_for_particles(
     return plan_for_particles(score, chance, present, model.ends, model.n_nodes, k, rivals)
 
 
-def flips_of(rivals: Sequence[Edges], blocks: NDArray[np.int64]) -> list[Flip]:
+def flips_of(rivals: Sequence[Rivals], blocks: NDArray[np.int64]) -> list[Flip]:
     """Flips of rivals, all edges at once, each in the first block that has all their nodes."""
     flips = []
-    for edges in rivals:
-        nodes = {i for edge in edges for i in edge}
+    for edges, nodes in rivals:
         number = int(np.argmax(np.isin(blocks, list(nodes)).sum(axis=1) == len(nodes)))
         block = blocks[number].tolist()
         at = [sorted((block.index(i), block.index(j))) for i, j in edges]

@@ -2,7 +2,8 @@ r"""Edges that change only together: found by the data and the field, before any
 
 Edges i - k and j - k explain the same where i and j go together. Then one stands for the other, and
 each looks decided while the other is there; or neither says much alone, and both do. Where k and l
-go together too, i - k and j - l may stand for i - l and j - k. For all such edges at once the
+go together too, i - k and j - l may stand for i - l and j - k. And where j - k stays, i - k may be
+able to come or go only if the coupling of j - k follows. For all such edges at once the
 log-likelihood is taken as quadratic about the field without them, which gives the log odds of every
 set of them (equation 26).
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +27,18 @@ Array = NDArray[np.floating]
 Integers = NDArray[np.int64]
 Ends = tuple[Integers, Integers]
 Edges = tuple[tuple[int, int], ...]
-Found = tuple[float, Edges]
-"""Edges that change together, after how much less likely they would be."""
+
+
+class Rivals(NamedTuple):
+    """Edges that change together, and nodes of these and of others that follow."""
+
+    edges: Edges
+    nodes: tuple[int, ...]
+
+
+Found = tuple[float, Rivals]
+"""Rivals, after how much less likely the field is when they have changed."""
+
 
 # Correlation from which two nodes go together, and with how many others a node does at most
 LEAST_TIE, MOST_TIES = 0.3, 30
@@ -70,8 +81,8 @@ def field_covariance(engine: ParticleCubes, state: ChainState, rng: np.random.Ge
     return joint
 
 
-def find_rivals(sums: Sums, fitted: Array, state: ChainState, ends: Ends) -> list[Edges]:
-    """Find edges that change together or hardly at all.
+def find_rivals(sums: Sums, fitted: Array, state: ChainState, ends: Ends) -> list[Rivals]:
+    """Find edges that change together, or with couplings that follow, or hardly at all.
 
     Parameters
     ----------
@@ -86,25 +97,28 @@ def find_rivals(sums: Sums, fitted: Array, state: ChainState, ends: Ends) -> lis
 
     Returns
     -------
-    list of tuples of pairs of nodes
-        Two edges or four in each, those first that would become likelier, or lose least.
+    list of Rivals
+        Those of one edge, of two and of four; of each kind, those first that would become likelier,
+        or lose least.
     """
     around = look_about(sums, fitted, state, ends)
-    found = [*find_pairs(around), *find_fours(around)]
-    found.sort()
-    return [edges for _, edges in found[: RIVALS_PER_NODE * len(fitted)]]
+    together, alone = find_pairs(around)
+    most = RIVALS_PER_NODE * len(fitted)
+    found = [sorted(kind)[:most] for kind in (together + find_fours(around), alone)]
+    return [rivals for kind in found for _, rivals in kind]
 
 
-def found_again(looks: list[list[Edges]]) -> list[Edges]:
+def found_again(looks: list[list[Rivals]]) -> list[Rivals]:
     """Rivals that were found in several states, in the order in which they first were."""
-    forms: dict[frozenset[tuple[int, int]], Edges] = {}
-    times: Counter[frozenset[tuple[int, int]]] = Counter()
-    for rivals in looks:
-        for edges in rivals:
-            these = frozenset((min(edge), max(edge)) for edge in edges)
-            forms.setdefault(these, edges)
+    forms: dict[tuple[Any, ...], Rivals] = {}
+    times: Counter[tuple[Any, ...]] = Counter()
+    for found in looks:
+        for rivals in found:
+            edges = sorted((min(edge), max(edge)) for edge in rivals.edges)
+            these = (*edges, *sorted(rivals.nodes))
+            forms.setdefault(these, rivals)
             times[these] += 1
-    return [edges for these, edges in forms.items() if times[these] >= FOUND]
+    return [rivals for these, rivals in forms.items() if times[these] >= FOUND]
 
 
 def look_about(sums: Sums, fitted: Array, state: ChainState, ends: Ends) -> Surroundings:
@@ -168,10 +182,32 @@ def loss(odds: dict[int, Array], now: int, then: int, most: float) -> Array:
     return np.where((deep >= LEAST_DEEP) & (lost <= most), lost, np.inf)
 
 
-def find_pairs(around: Surroundings) -> list[Found]:
-    """Edges i - k and j - k, i and j tied: one for the other, or both at once."""
+def alone_odds(around: Surroundings, edge: tuple[Any, Any]) -> Array:
+    """Log odds of an edge while all couplings stay what they are."""
+    c, n = around.covariance, around.n_rows
+    info = n * c[edge[0], edge[0]] * c[edge[1], edge[1]]
+    slope = around.slope[edge] + info * around.coupling[edge]
+    total = info + around.slab
+    odds: Array = around.prior_odds + 0.5 * (slope**2 / total - np.log(total / around.slab))
+    return odds
+
+
+def loss_alone(odds: dict[int, Array], stays: int, present: Array, alone: Array) -> Array:
+    """How much less likely edges are after one of two has changed, and the other has followed.
+
+    Infinite where that is too much, and where the other need not follow.
+    """
+    sign = np.where(present, 1.0, -1.0)
+    lost = np.maximum(sign * (odds[3] - odds[stays]), 0.0)
+    most = np.where(present, MOST_LOSS, MOST_LOSS_ABSENT)
+    return np.where((sign * alone - lost >= LEAST_DEEP) & (lost <= most), lost, np.inf)
+
+
+def find_pairs(around: Surroundings) -> tuple[list[Found], list[Found]]:
+    """Edges i - k and j - k, i and j tied: one for the other, or both at once; and one alone."""
     d, present = len(around.tied), around.coupling != 0
     found: list[Found] = []
+    found_alone: list[Found] = []
     for i in range(d):
         j = i + 1 + np.flatnonzero(around.tied[i, i + 1 :])[:, None]
         k = np.arange(d)[None, :]
@@ -185,8 +221,17 @@ def find_pairs(around: Surroundings) -> list[Found]:
         )  # fmt: skip
         lost[(k == i) | (k == j)] = np.inf
         for row, m in np.argwhere(np.isfinite(lost)).tolist():
-            found.append((float(lost[row, m]), ((m, i), (m, int(j[row, 0])))))
-    return found
+            other = int(j[row, 0])
+            found.append((float(lost[row, m]), Rivals(((m, i), (m, other)), (m, i, other))))
+        for first, bit in ((True, 2), (False, 1)):
+            edge, stays = ((i, k), (j, k)) if first else ((j, k), (i, k))
+            lost = loss_alone(odds, bit, present[edge], alone_odds(around, edge))
+            lost[~present[stays] | (k == i) | (k == j)] = np.inf
+            for row, m in np.argwhere(np.isfinite(lost)).tolist():
+                other = int(j[row, 0])
+                edges = ((m, i if first else other),)
+                found_alone.append((float(lost[row, m]), Rivals(edges, (m, i, other))))
+    return found, found_alone
 
 
 def find_fours(around: Surroundings) -> list[Found]:
@@ -203,13 +248,13 @@ def find_fours(around: Surroundings) -> list[Found]:
     sides = [(first, third), (second, fourth), (first, fourth), (second, third)]
     lost = loss(set_odds(around, sides), 0b0011, 0b1100, MOST_LOSS)
     return [
-        (gap, ((i, k), (j, m), (i, m), (j, k)))
+        (gap, Rivals(((i, k), (j, m), (i, m), (j, k)), (i, k, j, m)))
         for gap, (i, j, k, m) in zip(lost.tolist(), places, strict=True)
         if math.isfinite(gap)
     ]
 
 
-def rival_blocks(rivals: list[Edges], blocks: Integers, n_nodes: int, k: int) -> Integers:
+def rival_blocks(rivals: list[Rivals], blocks: Integers, n_nodes: int, k: int) -> Integers:
     """Blocks for those rivals that no block has together.
 
     A block is filled up with others that go with the first of its nodes, whose own block has that
@@ -220,8 +265,7 @@ def rival_blocks(rivals: list[Edges], blocks: Integers, n_nodes: int, k: int) ->
         for i in block:
             with_node[i].add(b)
     wanted: dict[int, list[list[int]]] = {}
-    for edges in rivals:
-        nodes = list(dict.fromkeys(itertools.chain(*edges)))
+    for nodes in (list(found.nodes) for found in rivals):
         if set.intersection(*(with_node[i] for i in nodes)):
             continue
         groups = wanted.setdefault(nodes[0], [])
