@@ -24,6 +24,7 @@ from slabfield.sampler.plan import (
     star_blocks,
     with_moves,
 )
+from slabfield.sampler.rivals import Rivals
 
 
 def covered(blocks, n_nodes):
@@ -95,14 +96,18 @@ def test_rivals_share_a_block_and_are_flipped_there():
     model = BinaryPairwise(40)
     # each alone looks decided
     score, chance = np.ones(model.n_interactions), np.zeros(model.n_interactions)
-    rivals = [((10, 20), (10, 30)), ((10, 20), (10, 7)), ((31, 32), (33, 34), (31, 34), (33, 32))]
+    rivals = [
+        Rivals(((10, 20), (10, 30)), (10, 20, 30)),
+        Rivals(((10, 20), (10, 7)), (10, 20, 7)),
+        Rivals(((31, 32), (33, 34), (31, 34), (33, 32)), (31, 32, 33, 34)),
+    ]
     plan = plan_for_particles(score, chance, np.zeros(0, np.int64), model.ends, 40, 6, rivals)
     assert any({10, 20, 30, 7} <= set(block) for block in plan.blocks.tolist())
     assert all(len(set(block)) == 6 for block in plan.blocks.tolist())
     assert len(plan.blocks) == 42
     assert plan.open.all()
     assert plan.n_random == 0
-    wanted = [{tuple(sorted(edge)) for edge in edges} for edges in rivals]
+    wanted = [{tuple(sorted(edge)) for edge in edges} for edges, _ in rivals]
     found = [set(move) for move in moves_of(plan)]
     assert all(move in found for move in wanted)
     assert len(found) == 3
@@ -116,6 +121,16 @@ def test_rivals_share_a_block_and_are_flipped_there():
     tally.flips[0, 0], tally.flips[0, 1:] = number, plan.moves[0]
     tally.flip_chance[0], tally.n_flips[0] = 0.9, 1
     assert list(moves_of(with_moves(plan, tally))) == list(moves_of(plan))
+
+
+def test_an_edge_is_flipped_where_the_node_is_whose_edge_follows():
+    model = BinaryPairwise(40)
+    score, chance = np.ones(model.n_interactions), np.zeros(model.n_interactions)
+    rivals = [Rivals(((10, 20),), (10, 20, 30))]
+    plan = plan_for_particles(score, chance, np.zeros(0, np.int64), model.ends, 40, 6, rivals)
+    assert [set(move) for move in moves_of(plan)] == [{(10, 20)}]
+    number = int(np.repeat(np.arange(len(plan.blocks)), np.diff(plan.move_start))[0])
+    assert {10, 20, 30} <= set(plan.blocks[number].tolist())
 
 
 def moves_of(plan):

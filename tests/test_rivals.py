@@ -11,7 +11,10 @@ from slabfield.likelihood.cubes import particle_cubes
 from slabfield.models.binary import BinaryPairwise
 from slabfield.moves.state import new_state
 from slabfield.sampler.rivals import (
+    LEAST_DEEP,
+    Rivals,
     Surroundings,
+    alone_odds,
     field_covariance,
     find_rivals,
     found_again,
@@ -86,8 +89,8 @@ def surroundings(rows: np.ndarray, edges: list[tuple[int, int]]) -> tuple:
     return model.sums(rows), best.covariance, state, model.ends
 
 
-def as_sets(rivals: list) -> list[set[frozenset[int]]]:
-    return [{frozenset(edge) for edge in edges} for edges in rivals]
+def as_sets(rivals: list[Rivals]) -> list[set[frozenset[int]]]:
+    return [{frozenset(edge) for edge in edges} for edges, _ in rivals]
 
 
 def odds_at(around: Surroundings, edges: list[tuple[int, int]]) -> dict[int, float]:
@@ -126,6 +129,22 @@ def test_edges_that_say_little_alone_and_much_together():
     assert pair in as_sets(find_rivals(*surroundings(rows, [(0, 1), (0, 2), (1, 2)])))
 
 
+def test_an_edge_that_comes_and_goes_only_if_another_follows():
+    # 2 depends on 0 and on 1, which go together; 3 is by itself
+    rows = draw([-2.2, -2.2, -0.4, 0.0], {(0, 1): 4.0, (0, 2): 0.45, (1, 2): 0.8}, seed=4)
+    one = Rivals(((2, 0),), (2, 0, 1))
+    kept, asked = [(0, 1), (1, 2)], [(0, 2), (1, 2)]
+    for start, sign in ((kept, -1), ([*kept, (0, 2)], 1)):
+        around = look_about(*surroundings(rows, start))
+        odds, edge = odds_at(around, asked), (np.array([0]), np.array([2]))
+        alone = float(alone_odds(around, edge)[0])
+        # nearly as likely as not, but far from it while the coupling of 1 - 2 is what it is
+        with_it, without = (Best(rows, [*kept, *more]).evidence for more in ([(0, 2)], []))
+        assert abs(odds[3] - odds[2] - (with_it - without)) < 1.0
+        assert sign * alone - max(sign * (odds[3] - odds[2]), 0.0) >= LEAST_DEEP
+        assert one in find_rivals(*surroundings(rows, start))
+
+
 def test_two_edges_that_two_others_may_stand_for():
     ties = {(0, 1): 3.5, (2, 3): 3.5}
     rows = draw([-2.2, -2.2, -2.2, -2.2], {**ties, (0, 2): 0.7, (1, 3): 0.7}, seed=5)
@@ -141,11 +160,14 @@ def test_nothing_where_nodes_are_independent():
 
 
 def test_what_is_found_in_two_states_counts():
-    pair, other = ((2, 0), (2, 1)), ((3, 0), (3, 1))
-    four = ((0, 2), (1, 3), (0, 3), (1, 2))
-    turned = ((0, 3), (1, 2), (0, 2), (1, 3))  # where the other two are there
+    pair, other = (Rivals(((k, 0), (k, 1)), (k, 0, 1)) for k in (2, 3))
+    four = Rivals(((0, 2), (1, 3), (0, 3), (1, 2)), (0, 2, 1, 3))
+    turned = Rivals(((0, 3), (1, 2), (0, 2), (1, 3)), (0, 3, 1, 2))  # where the others are there
     assert found_again([[pair, four], [other], [turned, pair]]) == [pair, four]
     assert found_again([[pair], [other]]) == []
+    # one edge with different edges that follow
+    one, with_another = (Rivals(((2, 0),), (2, 0, j)) for j in (1, 3))
+    assert found_again([[one], [with_another], [one]]) == [one]
 
 
 def test_covariances_are_the_fields():
