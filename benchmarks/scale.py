@@ -1,7 +1,8 @@
 """The default sampler on larger and larger fields: writes docs/scale.md. ``make scale``.
 
 Random graphs of mean degree 4, 1,000 rows. Every field is fitted in a process of its own, whose
-peak memory is what the kernel says; results are kept on disk when they are done.
+peak memory is what the kernel says; results are kept on disk when they are done, and the draws too,
+to see what held a field up.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ N_ROWS, DEGREE, N_SWEEPS = 1_000, 4.0, 2_000
 AT, MOST_GAP, MOST_SECONDS = 500, 0.05, 600.0
 
 
-def fit(n_nodes: int, seed: int, most_draws: int, budget: float) -> dict:
+def fit(n_nodes: int, seed: int, most_draws: int, budget: float, path: Path) -> dict:
     """Fit one field and compare what was found with the truth."""
     from slabfield import SpikeSlabMRF, datasets
 
@@ -46,6 +47,7 @@ def fit(n_nodes: int, seed: int, most_draws: int, budget: float) -> dict:
     good = posterior.converged
     cpu, wall = time.process_time() - clock, time.monotonic() - wall
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    posterior.save(path)
     upper = np.triu_indices(n_nodes, 1)
     found, truth = model.inclusion_probability_[upper], data.field.coupling[upper] != 0
     sure = found > 0.5
@@ -66,13 +68,16 @@ def fit(n_nodes: int, seed: int, most_draws: int, budget: float) -> dict:
 def piece(n_nodes: int, asked: argparse.Namespace) -> dict:
     """One field, in a process of its own, unless its result is kept."""
     budget = asked.budget if n_nodes > AT else 0.0
-    told = [str(n_nodes), str(asked.seed), str(asked.most_draws), str(budget)]
+    kept_as = asked.cache / f"{n_nodes}-{asked.seed}-{sampler_version()}.json"
+    draws = str(kept_as.with_suffix(".nc"))
+    asked.cache.mkdir(parents=True, exist_ok=True)
+    told = [str(n_nodes), str(asked.seed), str(asked.most_draws), str(budget), draws]
 
     def run() -> dict:
         command = [sys.executable, __file__, "--one", *told]
         return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
 
-    return kept(asked.cache / f"{n_nodes}-{asked.seed}-{sampler_version()}.json", run)
+    return kept(kept_as, run)
 
 
 def draw(frame: pd.DataFrame, exponent: float, factor: float) -> None:
@@ -176,12 +181,12 @@ def main() -> None:
     parser.add_argument("--most-draws", type=int, default=16_000)
     parser.add_argument("--budget", type=float, default=1_800.0, help=f"seconds above {AT} nodes")
     parser.add_argument("--cache", type=Path, default=Path(".cache/scale"))
-    parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)
+    parser.add_argument("--one", nargs=5, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.one:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = fit(*map(int, asked.one[:3]), float(asked.one[3]))
+            found = fit(*map(int, asked.one[:3]), float(asked.one[3]), Path(asked.one[4]))
         print(json.dumps(found))
         return
     frame = pd.DataFrame([piece(n_nodes, asked) for n_nodes in asked.nodes])
