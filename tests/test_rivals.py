@@ -14,7 +14,6 @@ from slabfield.sampler.rivals import (
     LEAST_DEEP,
     Rivals,
     Surroundings,
-    alone_odds,
     field_covariance,
     find_rivals,
     found_again,
@@ -136,8 +135,7 @@ def test_an_edge_that_comes_and_goes_only_if_another_follows():
     kept, asked = [(0, 1), (1, 2)], [(0, 2), (1, 2)]
     for start, sign in ((kept, -1), ([*kept, (0, 2)], 1)):
         around = look_about(*surroundings(rows, start))
-        odds, edge = odds_at(around, asked), (np.array([0]), np.array([2]))
-        alone = float(alone_odds(around, edge)[0])
+        odds, alone = odds_at(around, asked), odds_at(around, [(0, 2)])[1]
         # nearly as likely as not, but far from it while the coupling of 1 - 2 is what it is
         with_it, without = (Best(rows, [*kept, *more]).evidence for more in ([(0, 2)], []))
         assert abs(odds[3] - odds[2] - (with_it - without)) < 1.0

@@ -141,7 +141,7 @@ def look_about(sums: Sums, fitted: Array, state: ChainState, ends: Ends) -> Surr
     return Surroundings(n, covariance, slope, coupling, tied, prior_odds, sigma0**-2)
 
 
-def set_odds(around: Surroundings, edges: list[tuple[Integers, Integers]]) -> dict[int, Array]:
+def set_odds(around: Surroundings, edges: list[tuple[Any, Any]]) -> dict[int, Array]:
     """Log odds of every set of some edges against none of them; a set is told by its bits.
 
     Edges are given by arrays of nodes, so that many places are looked at in one go.
@@ -182,20 +182,11 @@ def loss(odds: dict[int, Array], now: int, then: int, most: float) -> Array:
     return np.where((deep >= LEAST_DEEP) & (lost <= most), lost, np.inf)
 
 
-def alone_odds(around: Surroundings, edge: tuple[Any, Any]) -> Array:
-    """Log odds of an edge while all couplings stay what they are."""
-    c, n = around.covariance, around.n_rows
-    info = n * c[edge[0], edge[0]] * c[edge[1], edge[1]]
-    slope = around.slope[edge] + info * around.coupling[edge]
-    total = info + around.slab
-    odds: Array = around.prior_odds + 0.5 * (slope**2 / total - np.log(total / around.slab))
-    return odds
-
-
 def loss_alone(odds: dict[int, Array], stays: int, present: Array, alone: Array) -> Array:
     """How much less likely edges are after one of two has changed, and the other has followed.
 
-    Infinite where that is too much, and where the other need not follow.
+    Infinite where that is too much, and where the other need not follow; ``alone`` has the log odds
+    of the one while all other couplings stay what they are.
     """
     sign = np.where(present, 1.0, -1.0)
     lost = np.maximum(sign * (odds[3] - odds[stays]), 0.0)
@@ -225,7 +216,7 @@ def find_pairs(around: Surroundings) -> tuple[list[Found], list[Found]]:
             found.append((float(lost[row, m]), Rivals(((m, i), (m, other)), (m, i, other))))
         for first, bit in ((True, 2), (False, 1)):
             edge, stays = ((i, k), (j, k)) if first else ((j, k), (i, k))
-            lost = loss_alone(odds, bit, present[edge], alone_odds(around, edge))
+            lost = loss_alone(odds, bit, present[edge], set_odds(around, [edge])[1])
             lost[~present[stays] | (k == i) | (k == j)] = np.inf
             for row, m in np.argwhere(np.isfinite(lost)).tolist():
                 other = int(j[row, 0])
