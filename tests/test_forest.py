@@ -64,17 +64,25 @@ def test_the_strongest_edge_is_mostly_in_the_forest():
 
 
 @pytest.mark.parametrize("weight", [-9.0, -0.3, 0.0, 2.0, 9.0])
-def test_what_a_child_says_is_a_log_ratio(weight):
-    field = np.linspace(-40, 40, 400).astype(np.float32)
-    target, room = np.ones(400, np.float32), np.zeros((3, 400), np.float32)
-    tell_parent(field, np.float32(weight), target, *room)
-    bounded = np.clip(field, -25, 25).astype(np.float64)
-    wanted = 1 + np.logaddexp(0, bounded + weight) - np.logaddexp(0, bounded)
-    np.testing.assert_allclose(target, wanted, atol=2e-6, rtol=1e-6)
+def test_what_a_child_says_is_a_ratio(weight):
+    field = np.linspace(-40, 40, 400)
+    told = np.full(400, 2.0, np.float32)
+    tell_parent(np.exp(field).astype(np.float32), np.float32(np.exp(weight)), told)
+    wanted = np.log(2) + np.logaddexp(0, field + weight) - np.logaddexp(0, field)
+    np.testing.assert_allclose(np.log(told), wanted, atol=2e-6, rtol=1e-6)
+
+
+def test_odds_stay_finite_however_many_children_agree():
+    odds = np.array([1e25, 1e25, 1e-25], np.float32)
+    told = np.ones(3, np.float32)
+    for factor in [np.float32(np.exp(25.0))] * 9:
+        tell_parent(odds, factor, told)
+    assert told.tolist() == pytest.approx([1e25, 1e25, 1.0])
 
 
 @pytest.mark.parametrize("start", ["the field", "noise"])
-def test_forests_keep_the_field_and_lead_to_it(start):
+@pytest.mark.parametrize("kind", [np.float32, np.uint8])
+def test_forests_keep_the_field_and_lead_to_it(start, kind):
     """Shares of all 256 states in 65,536 particles: chi-squared beside its degrees of freedom."""
     d, n, rng = 8, 65_536, np.random.default_rng(5)
     bias, coupling = random_field(2, d, 0.5, 2.0)
@@ -84,8 +92,8 @@ def test_forests_keep_the_field_and_lead_to_it(start):
     states = every[rng.choice(1 << d, n, p=chance)] if start == "the field" else rng.integers(
         0, 2, (n, d)
     )  # fmt: skip
-    states = np.ascontiguousarray(states.T, dtype=np.float32)
-    some = np.zeros((3, n), np.float32), np.zeros(d, np.int32), np.zeros(d, np.float32)
+    states = np.ascontiguousarray(states.T, dtype=kind)
+    some = np.zeros((2, n), np.float32), np.zeros(d, np.int32), np.zeros(d, np.float32)
     room = (*some[0], *some[1:], np.zeros(d, np.bool_), *np.zeros((3, d), np.int64))
     lanes, fields = new_lanes(n, rng), np.zeros((d, n), np.float32)
     for _ in range(3 if start == "the field" else 30):

@@ -14,19 +14,22 @@ import pytest
 from ranks import BIAS_SCALE, rank_p_value
 from slabfield.datasets import make_block
 from slabfield.exact import enumeration
-from slabfield.likelihood.cubes import N_LANES, particle_cubes
+from slabfield.likelihood.cubes import LEAST_FORESTS, N_LANES, particle_cubes, with_chances
 from slabfield.models.binary import BinaryPairwise
 from slabfield.models.protocol import Sums
 from slabfield.priors import Prior
 from slabfield.sampler import collapsed
 from slabfield.sampler.collapsed import start_collapsed, warm_up_collapsed
-from slabfield.sampler.iteration import new_record
+from slabfield.sampler.iteration import new_record, relax_all
 from slabfield.sampler.particles import (
     FEWEST_PARTICLES,
+    MOST_FORESTS,
     MOST_PARTICLES,
     WEIGHTED_SWEEPS,
     first_number,
+    forests_to_forget,
     misfit,
+    slowest_nodes,
     whole_lanes,
 )
 from slabfield.sampler.run import ChainRun, run_chain
@@ -115,6 +118,35 @@ def test_numbers_of_particles():
         n = first_number(n_rows)
         assert n % N_LANES == 0
         assert FEWEST_PARTICLES <= n <= MOST_PARTICLES
+
+
+# --- how many forests --------------------------------------------------------------------------
+
+
+def knot(strength):
+    """Particles and state of 40 nodes, of which 7 to 22 are all coupled with each other."""
+    model, rng = BinaryPairwise(40), np.random.default_rng(6)
+    first, second = model.ends
+    edges = np.flatnonzero((first >= 7) & (second < 23)).astype(np.int32)
+    bias = np.where((np.arange(40) >= 7) & (np.arange(40) < 23), -7.5 * strength, 0.0)
+    sketch = Sketch(bias, edges, np.full(edges.size, strength), np.array([0.5, 1.0]))
+    return particle_cubes(model, 1024, 1.0, 4, False, rng), state_of(sketch, first.size), rng
+
+
+def test_nodes_that_move_together_are_the_slowest_and_have_more_forests():
+    engine, state, rng = knot(0.4)
+    relax_all(with_chances(engine), state, rng)
+    assert set(slowest_nodes(with_chances(engine), state, rng)) <= set(range(7, 23))
+    n = [forests_to_forget(*knot(strength)) for strength in (0.1, 0.36, 0.4, 0.5)]
+    assert n[0] == LEAST_FORESTS < n[1] < n[2] <= n[3] == MOST_FORESTS
+
+
+def test_nodes_that_do_not_vary_are_not_slow():
+    engine, state, rng = knot(0.4)
+    state.bias[7:23] = 30.0
+    relax_all(with_chances(engine), state, rng)
+    assert not set(slowest_nodes(with_chances(engine), state, rng)) & set(range(7, 23))
+    assert forests_to_forget(engine, state, rng) == LEAST_FORESTS
 
 
 # --- how far the field is from the data ---------------------------------------------------------

@@ -286,7 +286,7 @@ def pick_lower(lower, weights, uniform, running, upper_state, picked):
 def write_bit(state, picked, bit):
     """Set a node's states to a bit of the states drawn."""
     for t in range(state.size):
-        state[t] = np.float32((picked[t] >> bit) & 1)
+        state[t] = (picked[t] >> bit) & 1
 
 
 @inner

@@ -2,12 +2,12 @@ r"""Trees of nodes drawn at once: what keeps particles moving where couplings ar
 
 Node by node, two nodes of coupling 6 change together once in hundreds of sweeps. In a forest that
 has all edges between its nodes, the nodes can be drawn together given all others, in every
-particle: fields h are summed from the leaves to the roots, a child c adding
+particle: odds w are multiplied from the leaves to the roots, a child c telling its parent
 
-.. math:: \log \frac{1 + e^{h_c + \theta}}{1 + e^{h_c}}
+.. math:: \frac{1 + w_c e^{\theta}}{1 + w_c}
 
-to that of its parent, and states are drawn from the roots to the leaves (equation 27; Hamze & de
-Freitas 2004). Strong edges come into it first, by lot, so that each is in one before long.
+and states are drawn from the roots to the leaves (equation 27; Hamze & de Freitas 2004).
+Strongly coupled nodes come into it first, by lot, so that each is in one before long.
 """
 
 from __future__ import annotations
@@ -19,17 +19,16 @@ import numpy as np
 from slabfield._jit import fast, inner
 from slabfield.kernels.cloud import (
     FURTHEST,
-    HALF,
-    LN2,
     ONE,
+    ZERO,
     exponentiate_single,
+    fill_uniform,
     outside_field,
 )
 from slabfield.kernels.gibbs import accumulate, resample
-from slabfield.kernels.table import add_times
 
-TWO, ROOT_TWO = np.float32(2.0), np.float32(math.sqrt(2.0))
-S3, S5, S7, S9 = (np.float32(1.0 / k) for k in (3, 5, 7, 9))
+# Odds within which a factor e^FURTHEST more or less still has a place in single precision
+LEAST_ODDS, MOST_ODDS = np.float32(1e-25), np.float32(1e25)
 OUTSIDE, WAITING = -2, -1
 
 
@@ -45,8 +44,6 @@ def top_of(leader, i):
 @inner
 def join(leader, inside, i, neighbours, degree):
     """Take a node into the forest, unless it would close a ring."""
-    if inside[i]:
-        return
     for m in range(degree[i]):
         j = neighbours[i, m]
         if inside[j]:
@@ -63,25 +60,20 @@ def join(leader, inside, i, neighbours, degree):
 
 @inner
 def plant(neighbours, weights, degree, inside, leader, order, above, rng):
-    """Choose the nodes of a forest, strong edges first; list them from roots to leaves.
+    """Choose the nodes of a forest, strongly coupled ones first; list them from roots to leaves.
 
     Fills ``inside``, ``order`` and ``above``, the place of every node's parent in its list of
     neighbours, or -1; returns how many nodes there are.
     """
-    n_nodes, n_ends = degree.size, 0
+    n_nodes = degree.size
+    weakness = np.empty(n_nodes)
     for i in range(n_nodes):
-        n_ends += degree[i]
         inside[i], leader[i], above[i] = False, i, OUTSIDE
-    strength, ends, place = np.empty(n_ends), np.empty(n_ends, np.int64), 0
-    for i in range(n_nodes):
+        squares = 0.0
         for m in range(degree[i]):
-            strength[place] = -abs(weights[i, m]) * (0.5 + rng.random())
-            ends[place] = i * n_nodes + neighbours[i, m]
-            place += 1
-    for place in np.argsort(strength):
-        join(leader, inside, ends[place] // n_nodes, neighbours, degree)
-        join(leader, inside, ends[place] % n_nodes, neighbours, degree)
-    for i in range(n_nodes):
+            squares += weights[i, m] * weights[i, m]
+        weakness[i] = -squares * (0.5 + rng.random())
+    for i in np.argsort(weakness):
         join(leader, inside, i, neighbours, degree)
     count = 0
     for root in range(n_nodes):
@@ -105,77 +97,68 @@ def plant(neighbours, weights, degree, inside, leader, order, above, rng):
 
 
 @fast
-def ratio_of(field, factor, ratio):
-    """Fill ``ratio`` with (1 + e^h factor) / (1 + e^h), given e^h."""
-    for t in range(field.size):
-        ratio[t] = (ONE + field[t] * factor) / (ONE + field[t])
-
-
-@fast
-def within(field, bounded):
-    """Fill ``bounded`` with a field, cut to what single precision can exponentiate."""
+def bound(field):
+    """Cut a field to what single precision can exponentiate."""
     for t in range(field.size):
         h = field[t]
-        bounded[t] = -FURTHEST if h < -FURTHEST else FURTHEST if h > FURTHEST else h
+        field[t] = -FURTHEST if h < -FURTHEST else FURTHEST if h > FURTHEST else h
 
 
 @fast
-def split_bits(bits, mantissa_bits, exponent):
-    """Take positive numbers apart: mantissa, of 1 to 2, and power of two."""
-    for t in range(bits.size):
-        word = bits[t]
-        exponent[t] = np.float32(np.int32(word >> np.int32(23)) - np.int32(127))
-        mantissa_bits[t] = np.int32(word & np.int32(0x7FFFFF)) | np.int32(127 << 23)
+def tell_parent(odds, factor, parent):
+    """Multiply a parent's odds by what its child's tree says of it; none leave their bounds."""
+    for t in range(odds.size):
+        told = parent[t] * ((ONE + odds[t] * factor) / (ONE + odds[t]))
+        parent[t] = LEAST_ODDS if told < LEAST_ODDS else MOST_ODDS if told > MOST_ODDS else told
 
 
 @fast
-def add_log(mantissa, exponent, target):
-    """Add the logarithms of numbers taken apart, to about 1e-7."""
-    for t in range(target.size):
-        large = mantissa[t] > ROOT_TWO
-        m = HALF * mantissa[t] if large else mantissa[t]
-        power = exponent[t] + ONE if large else exponent[t]
-        s = (m - ONE) / (m + ONE)
-        z = s * s
-        series = ONE + z * (S3 + z * (S5 + z * (S7 + z * S9)))
-        target[t] += power * LN2 + TWO * s * series
+def add_factor(odds, parent, factor):
+    """Multiply the odds of a child by a factor where its parent is 1."""
+    for t in range(odds.size):
+        odds[t] *= factor if parent[t] > 0 else ONE
+
+
+@fast
+def draw_by_odds(state, odds, uniform):
+    """Draw one node in every particle, given its odds to be 1."""
+    for t in range(odds.size):
+        state[t] = ONE if uniform[t] * (ONE + odds[t]) < odds[t] else ZERO
 
 
 @inner
-def tell_parent(field, weight, target, one, two, three):
-    """Add to a parent's field what its child's tree says of it; the last three are room."""
-    within(field, one)
-    exponentiate_single(one, two, two.view(np.int32))
-    ratio_of(one, np.float32(math.exp(weight)), two)
-    split_bits(two.view(np.int32), one.view(np.int32), three)
-    add_log(one, three, target)
-
-
-@inner
-def draw_forest(states, bias, neighbours, weights, degree, lanes, fields, room, rng):
+def draw_forest(states, bias, neighbours, weights, degree, lanes, odds, room, rng):
     """Draw a random forest anew in all particles, and then the other nodes one by one.
 
-    ``fields`` (D, n) is workspace, and so is ``room``: three of n numbers, two and three of D.
+    ``odds`` (D, n) is workspace, and so is ``room``: two of n numbers, two and three of D.
     """
-    one, two, three, some, some_weights, inside, leader, order, above = room
+    one, two, some, some_weights, inside, leader, order, above = room
     n_inside = plant(neighbours, weights, degree, inside, leader, order, above, rng)
     for place in range(n_inside):
         i = order[place]
         outside_field(
-            i, inside, bias, neighbours, weights, degree, states, some, some_weights, fields[i]
+            i, inside, bias, neighbours, weights, degree, states, some, some_weights, odds[i]
         )
+        bound(odds[i])
+        exponentiate_single(odds[i], two, two.view(np.int32))
     for place in range(n_inside - 1, -1, -1):
         i = order[place]
         if above[i] >= 0:
-            parent, weight = neighbours[i, above[i]], weights[i, above[i]]
-            tell_parent(fields[i], weight, fields[parent], one, two, three)
+            tell_parent(odds[i], factor_of(weights[i, above[i]]), odds[neighbours[i, above[i]]])
     for place in range(n_inside):
         i = order[place]
         if above[i] >= 0:
-            add_times(fields[i], states[neighbours[i, above[i]]], weights[i, above[i]])
-        resample(states[i], fields[i], lanes)
+            add_factor(odds[i], states[neighbours[i, above[i]]], factor_of(weights[i, above[i]]))
+        fill_uniform(lanes, one)
+        draw_by_odds(states[i], odds[i], one)
     for i in range(degree.size):
         if not inside[i]:
             accumulate(one, np.float32(bias[i]), neighbours[i], weights[i], degree[i], states)
             resample(states[i], one, lanes)
         inside[i] = False
+
+
+@inner
+def factor_of(weight):
+    """Factor of odds that a coupling is, within bounds."""
+    return np.float32(math.exp(min(max(weight, -FURTHEST), FURTHEST)))

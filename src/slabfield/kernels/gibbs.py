@@ -108,7 +108,7 @@ def sweep(states, bias, neighbours, weights, degree, lanes, field):
 
     Parameters
     ----------
-    states : float32 (D, n), zeros and ones, changed in place
+    states : float32 or uint8 (D, n), zeros and ones, changed in place
     bias : float (D,)
     neighbours, weights : int32 and float32 (D, width), of which row i has ``degree[i]`` in use
     degree : int (D,)

@@ -44,8 +44,8 @@ from slabfield.models.binary import BinaryPairwise
 N_LANES = 16
 # Nodes of a block on particles, at most: three bits tell the state of its upper half (pick_lower)
 MOST_NODES = 6
-# Forests drawn in a sweep of the chain: so many, or one for so many nodes if that is more
-LEAST_FORESTS, NODES_A_FOREST = 8, 64
+# Forests drawn in a sweep of the chain, at least
+LEAST_FORESTS = 8
 # Particles are drawn anew when their weights leave fewer than this share of them effective
 LEAST_EFFECTIVE = 0.5
 
@@ -146,7 +146,8 @@ class ParticleWork(NamedTuple):
 class ParticleCubes(NamedTuple):
     """Means over n persistent particles, given what they show outside the block.
 
-    ``states`` is (D, n). ``neighbours`` and ``weights`` list the ``degree`` neighbours of a node.
+    ``states`` is (D, n), a byte each. ``neighbours`` and ``weights`` list the ``degree`` neighbours
+    of a node.
     ``importance`` weighs the particles, one on average: a change of parameters within a block makes
     what a particle shows outside it more or less probable, by a known factor (equation 22). They
     are all one where the engine is not ``weighted``. ``n_sweeps`` is how often the neighbours of a
@@ -196,9 +197,9 @@ def particle_cubes(
         np.zeros(d, np.bool_), np.zeros(d, np.int64), np.zeros(d, np.int64), np.zeros(d, np.int64),
     )  # fmt: skip
     return ParticleCubes(
-        first, second, rng.integers(0, 2, (d, n)).astype(np.float32), new_lanes(n, rng),
+        first, second, rng.integers(0, 2, (d, n)).astype(np.uint8), new_lanes(n, rng),
         *new_lists(d), room(n) + 1, weighted, float(n_sweeps),
-        max(LEAST_FORESTS, d // NODES_A_FOREST), work,
+        LEAST_FORESTS, work,
     )  # fmt: skip
 
 
@@ -224,7 +225,7 @@ def more_particles(
     fresh.importance[half:] = engine.importance[old + np.arange(half) % old]
     # numbers of nodes by pair are those that all chains have in common
     return fresh._replace(
-        first=engine.first, second=engine.second,
+        first=engine.first, second=engine.second, n_forests=engine.n_forests,
         neighbours=engine.neighbours, weights=engine.weights, degree=engine.degree,
     )  # fmt: skip
 
@@ -313,7 +314,7 @@ def relax(engine, state, rng):
     """Draw a forest anew in all particles."""
     work = engine.work
     room = (
-        work.low, work.powers, work.field, work.some, work.some_weights, work.inside, work.leader,
+        work.low, work.powers, work.some, work.some_weights, work.inside, work.leader,
         work.tree_order, work.above,
     )  # fmt: skip
     draw_forest(

@@ -344,6 +344,7 @@ def what_was_settled(chain: CollapsedChain) -> dict[str, Any]:
         found |= {
             "n_particles": int(chain.engine.states.shape[1]),
             "n_sweeps": chain.engine.n_sweeps,
+            "n_forests": chain.engine.n_forests,
             "noise": noise_of(chain.tally) if chain.tally.noise[1] > 0 else chain.noise,
             "half_against_half": half_against_half(chain.engine),
             "restarts": chain.n_restarts,

@@ -5,11 +5,19 @@ Too few make log odds noisy, and too lazy ones lag behind the parameters (docs/m
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
 from slabfield.kernels.gibbs import new_lists
-from slabfield.likelihood.cubes import N_LANES, ParticleCubes, more_particles, with_chances
+from slabfield.likelihood.cubes import (
+    LEAST_FORESTS,
+    N_LANES,
+    ParticleCubes,
+    more_particles,
+    with_chances,
+)
 from slabfield.models.protocol import Sums
 from slabfield.moves.pair import Tally
 from slabfield.moves.state import ChainState
@@ -21,8 +29,14 @@ Array = NDArray[np.float64]
 FEWEST_PARTICLES, MOST_PARTICLES = 512, 16_384
 FIRST_SWEEPS = 2
 SEEN_SWEEPS, SEEN_NODES, SEEN_PARTICLES = 48, 64, 256
+# Nodes that vary less are not looked at
+LEAST_SPREAD = 1e-3
 # Mean autocorrelation of nodes that counts as forgotten
 FORGOTTEN = 0.3
+# and that of the slowest nodes: this share of all, or so many; over sweeps with forests, of which
+# there are so many at most in a sweep of the chain
+SLOW_FORGOTTEN, SLOW_SHARE, LEAST_SLOW = 0.05, 0.05, 4
+MOST_FORESTS = 64
 # Noise variance of open log odds that warm-up aims to stay below, and Gibbs sweeps at most: with
 # weights, in small fields, where all edges are open (the fewer are, the less errors add up); and
 # without. Edges closer to certain than this are not open
@@ -54,23 +68,29 @@ def noise_of(tally: Tally) -> float:
     return float(tally.noise[0] / max(tally.noise[1], 1.0))
 
 
-def autocorrelation(engine: ParticleCubes, state: ChainState, rng: np.random.Generator) -> Array:
-    """Autocorrelation of nodes over Gibbs sweeps of the particles, mean over nodes and particles.
+def autocorrelation(
+    engine: ParticleCubes,
+    state: ChainState,
+    nodes: NDArray[np.int64],
+    n_sweeps: int,
+    sweep: Callable[..., None],
+    rng: np.random.Generator,
+) -> Array:
+    """Autocorrelation of nodes over sweeps of the particles, mean over nodes and particles.
 
-    Measured by sweeping the particles at the state's parameters; entry m is for m sweeps.
+    Measured by so many sweeps at the state's parameters; entry m is for m of them, half at most.
     """
     states = engine.states
-    nodes = rng.permutation(states.shape[0])[:SEEN_NODES]
-    path = np.empty((SEEN_SWEEPS, nodes.size, min(states.shape[1], SEEN_PARTICLES)), np.float32)
-    for t in range(SEEN_SWEEPS):
-        settle(engine, state, rng)
+    path = np.empty((n_sweeps, nodes.size, min(states.shape[1], SEEN_PARTICLES)), np.float32)
+    for t in range(n_sweeps):
+        sweep(engine, state, rng)
         path[t] = states[nodes, : path.shape[2]]
     path -= path.mean(axis=(0, 2), keepdims=True)
     spread = (path**2).mean(axis=(0, 2))
-    seen = spread > 1e-3
+    seen = spread > LEAST_SPREAD
     shared = [
-        (path[: SEEN_SWEEPS - m] * path[m:]).mean(axis=(0, 2))[seen] / spread[seen]
-        for m in range(SEEN_SWEEPS // 2)
+        (path[: n_sweeps - m] * path[m:]).mean(axis=(0, 2))[seen] / spread[seen]
+        for m in range(n_sweeps // 2 + 1)
     ]
     return np.array([np.mean(row) if row.size else 0.0 for row in shared])
 
@@ -78,9 +98,40 @@ def autocorrelation(engine: ParticleCubes, state: ChainState, rng: np.random.Gen
 def sweeps_to_forget(engine: ParticleCubes, state: ChainState, rng: np.random.Generator) -> float:
     """Gibbs sweeps after a block, so that nodes mostly forget where they were; within bounds."""
     most = WEIGHTED_SWEEPS if engine.weighted else PLAIN_SWEEPS
-    forgotten = np.flatnonzero(autocorrelation(engine, state, rng)[: most + 1] < FORGOTTEN)
+    nodes = rng.permutation(len(engine.states))[:SEEN_NODES]
+    seen = autocorrelation(engine, state, nodes, SEEN_SWEEPS, settle, rng)
+    forgotten = np.flatnonzero(seen[: most + 1] < FORGOTTEN)
     wanted = int(forgotten[0]) if forgotten.size else most
     return float(wanted) if engine.weighted else wanted / NEAR_BLOCKS
+
+
+def forests_to_forget(engine: ParticleCubes, state: ChainState, rng: np.random.Generator) -> int:
+    """Forests in a sweep of the chain, so that the slowest nodes forget where they were.
+
+    Where many nodes move only together, all parameters follow what particles happen to show of
+    them, before these can follow the parameters.
+    """
+    engine = with_chances(engine)
+    slow = slowest_nodes(engine, state, rng)
+    seen = autocorrelation(engine, state, slow, 2 * MOST_FORESTS, relax_all, rng)
+    forgotten = np.flatnonzero(seen < SLOW_FORGOTTEN)
+    return max(int(forgotten[0]), LEAST_FORESTS) if forgotten.size else MOST_FORESTS
+
+
+def slowest_nodes(
+    engine: ParticleCubes, state: ChainState, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Nodes that remember most of where they were, over as many forests as there are at least."""
+    before, states = engine.states.copy(), engine.states
+    for _ in range(LEAST_FORESTS):
+        relax_all(engine, state, rng)
+    both = np.array([np.count_nonzero(b & s) for b, s in zip(before, states, strict=True)])
+    n = states.shape[1]
+    mean, now = before.mean(axis=1), states.mean(axis=1)
+    spread = np.sqrt(mean * (1 - mean) * now * (1 - now))
+    kept = np.where(spread > LEAST_SPREAD, (both / n - mean * now) / np.maximum(spread, 1e-9), -1.0)
+    n_slow = max(int(SLOW_SHARE * len(states)), min(LEAST_SLOW, len(states)))
+    return np.argsort(-kept, kind="stable")[:n_slow]
 
 
 def revised_particles(
@@ -104,6 +155,8 @@ def revised_particles(
         engine = more_particles(engine, n // 2, rng)
     if settings.n_sweeps == 0:
         engine = engine._replace(n_sweeps=sweeps_to_forget(engine, state, rng))
+        if not engine.weighted:
+            engine = engine._replace(n_forests=forests_to_forget(engine, state, rng))
     return engine
 
 
@@ -146,8 +199,8 @@ def misfit(engine: ParticleCubes, state: ChainState, sums: Sums, rng: np.random.
         for _ in range(APART):
             relax_all(engine, state, rng)
         for k, alpha in enumerate(edges):
-            both = engine.states[engine.first[alpha]] @ engine.states[engine.second[alpha]]
-            found[k] += both / (n * LOOKS)
+            both = engine.states[engine.first[alpha]] & engine.states[engine.second[alpha]]
+            found[k] += np.count_nonzero(both) / (n * LOOKS)
     wanted = (sums.coupling[edges] + 0.5) / (sums.n_rows + 1.0)
     distance = sums.n_rows * (found - wanted) ** 2 / (wanted * (1 - wanted))
     return max(float(np.mean(distance) - sums.n_rows / (n * LOOKS)), 0.0)

@@ -73,8 +73,9 @@ def field_covariance(engine: ParticleCubes, state: ChainState, rng: np.random.Ge
     for sweep in range(AVERAGED):
         settle(engine, state, rng)
         if sweep % BETWEEN == BETWEEN - 1:
-            joint += (states @ states.T) / n_particles
-            mean += states.mean(axis=1)
+            single = states.astype(np.float32)
+            joint += (single @ single.T) / n_particles
+            mean += single.mean(axis=1)
     n = AVERAGED // BETWEEN
     joint /= n
     joint -= np.outer(mean / n, mean / n)
