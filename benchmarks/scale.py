@@ -27,6 +27,38 @@ NODES = [50, 100, 200, 500, 1_000]
 N_ROWS, DEGREE, N_SWEEPS = 1_000, 4.0, 2_000
 # What must hold at this size: how far calibration may be off, and CPU seconds
 AT, MOST_GAP, MOST_SECONDS = 500, 0.05, 600.0
+# and what a chain may take, a pair of nodes, in fields of these sizes
+MOST_BYTES, MEASURED = 40, (1_000, 2_000)
+
+
+def most_memory() -> int:
+    """Bytes that the process took at its peak so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def ready() -> int:
+    """Have everything imported and compiled; return what the process took until then.
+
+    A small field is fitted, and asked for its verdict too.
+    """
+    from slabfield import SpikeSlabMRF, datasets
+
+    rows = datasets.make_random(100, n_nodes=30, mean_degree=2, random_state=0).rows
+    small = {"n_draws": 8, "n_warmup": 2, "random_state": 0}
+    assert not SpikeSlabMRF(likelihood="particles", **small).fit(rows).posterior_.converged
+    return most_memory()
+
+
+def short(n_nodes: int, seed: int, n_chains: int) -> dict:
+    """Peak memory of a few draws of chains that run one after the other."""
+    from slabfield import SpikeSlabMRF, datasets
+
+    data = datasets.make_random(N_ROWS, n_nodes, DEGREE, seed, method="gibbs", n_sweeps=N_SWEEPS)
+    before = ready()
+    few = {"n_draws": 4, "n_warmup": 16, "random_state": 1, "n_jobs": 1}
+    model = SpikeSlabMRF(n_chains=n_chains, **few).fit(data.rows)
+    n_particles = model.posterior_.info[0]["n_particles"]
+    return {"peak": most_memory() - before, "n_particles": n_particles}
 
 
 def fit(n_nodes: int, seed: int, most_draws: int, budget: float, path: Path) -> dict:
@@ -34,11 +66,7 @@ def fit(n_nodes: int, seed: int, most_draws: int, budget: float, path: Path) -> 
     from slabfield import SpikeSlabMRF, datasets
 
     data = datasets.make_random(N_ROWS, n_nodes, DEGREE, seed, method="gibbs", n_sweeps=N_SWEEPS)
-    warm = datasets.make_random(100, n_nodes=30, mean_degree=2, random_state=0).rows
-    small = {"n_draws": 8, "n_warmup": 2, "random_state": 0}
-    # asked for its verdict too, so that what that imports is there before memory is measured
-    assert not SpikeSlabMRF(likelihood="particles", **small).fit(warm).posterior_.converged
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = ready()
     clock, wall = time.process_time(), time.monotonic()
     model = SpikeSlabMRF(
         n_draws="auto", max_draws=most_draws, time_budget=budget or None, random_state=1
@@ -46,7 +74,7 @@ def fit(n_nodes: int, seed: int, most_draws: int, budget: float, path: Path) -> 
     posterior = model.posterior_
     good = posterior.converged
     cpu, wall = time.process_time() - clock, time.monotonic() - wall
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    peak = most_memory()
     posterior.save(path)
     upper = np.triu_indices(n_nodes, 1)
     found, truth = model.inclusion_probability_[upper], data.field.coupling[upper] != 0
@@ -59,7 +87,7 @@ def fit(n_nodes: int, seed: int, most_draws: int, budget: float, path: Path) -> 
         "chains": sum(chain["cpu_seconds"] for chain in posterior.info),
         "edges": int(truth.sum()), "auc": roc_auc_score(truth, found), "chosen": int(sure.sum()),
         "true_share": float(truth[sure].mean()), "mean_probability": float(found[sure].mean()),
-        "expected_edges": float(found.sum()), "peak": (peak - before) * 1024,
+        "expected_edges": float(found.sum()), "peak": peak - before,
         "restarts": sum(chain.get("restarts", 0) for chain in posterior.info),
         "warnings": posterior.warnings,
     }  # fmt: skip
@@ -71,13 +99,29 @@ def piece(n_nodes: int, asked: argparse.Namespace) -> dict:
     kept_as = asked.cache / f"{n_nodes}-{asked.seed}-{sampler_version()}.json"
     draws = str(kept_as.with_suffix(".nc"))
     asked.cache.mkdir(parents=True, exist_ok=True)
-    told = [str(n_nodes), str(asked.seed), str(asked.most_draws), str(budget), draws]
+    told = (n_nodes, asked.seed, asked.most_draws, budget, draws)
+    return kept(kept_as, lambda: apart("--one", *told))
 
-    def run() -> dict:
-        command = [sys.executable, __file__, "--one", *told]
-        return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
 
-    return kept(kept_as, run)
+def apart(*told: object) -> dict:
+    """Run this file in a process of its own; return what it tells."""
+    command = [sys.executable, __file__, *map(str, told)]
+    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+
+
+def one_more_chain(n_nodes: int, asked: argparse.Namespace) -> str:
+    """Bytes a pair of nodes that a chain takes: four chains less one, by three."""
+    found = [
+        kept(
+            asked.cache / f"chains-{n_chains}-{n_nodes}-{asked.seed}-{sampler_version()}.json",
+            lambda n=n_chains: apart("--chains", n_nodes, asked.seed, n),
+        )
+        for n_chains in (1, 4)
+    ]
+    each = (found[1]["peak"] - found[0]["peak"]) / 3 / (n_nodes * (n_nodes - 1) // 2)
+    n_particles = found[0]["n_particles"]
+    return f"""- {n_nodes:,} nodes: {each:.0f} bytes a pair, {n_particles:,} particles with it
+  (at most about {MOST_BYTES}: {verdict(each <= MOST_BYTES)})."""
 
 
 def draw(frame: pd.DataFrame, exponent: float, factor: float) -> None:
@@ -132,7 +176,7 @@ def left_over(frame: pd.DataFrame) -> str:
     )
 
 
-def write(frame: pd.DataFrame, most_draws: int) -> str:
+def write(frame: pd.DataFrame, chains: list[str], most_draws: int) -> str:
     fitted = frame[frame["converged"] & (frame["nodes"] <= max(NODES))]
     exponent, intercept = np.polyfit(np.log(fitted["nodes"]), np.log(fitted["cpu"]), 1)
     draw(frame, exponent, np.exp(intercept))
@@ -168,6 +212,11 @@ logarithms of the {len(fitted)} fields up to {max(NODES):,} nodes that converged
 {at_the_mark(frame)}
 {left_over(frame)}
 
+What one more chain takes besides its draws (four draws after 16 of warm-up, chains one after the
+other: peak memory with four of them less that with one, divided by three):
+
+{chr(10).join(chains)}
+
 {setting()}
 """
     (DOCS / "scale.md").write_text(text, encoding="utf-8")
@@ -182,6 +231,7 @@ def main() -> None:
     parser.add_argument("--budget", type=float, default=1_800.0, help=f"seconds above {AT} nodes")
     parser.add_argument("--cache", type=Path, default=Path(".cache/scale"))
     parser.add_argument("--one", nargs=5, help=argparse.SUPPRESS)
+    parser.add_argument("--chains", nargs=3, type=int, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.one:
         with warnings.catch_warnings():
@@ -189,9 +239,15 @@ def main() -> None:
             found = fit(*map(int, asked.one[:3]), float(asked.one[3]), Path(asked.one[4]))
         print(json.dumps(found))
         return
+    if asked.chains:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            print(json.dumps(short(*asked.chains)))
+        return
     frame = pd.DataFrame([piece(n_nodes, asked) for n_nodes in asked.nodes])
     frame.drop(columns="warnings").to_csv(DOCS / "scale.csv", index=False)
-    print(write(frame, asked.most_draws))
+    chains = [one_more_chain(n_nodes, asked) for n_nodes in MEASURED]
+    print(write(frame, chains, asked.most_draws))
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 # Draws of each chain with n_draws="auto", to begin with
-FIRST_DRAWS = 250
+FIRST_DRAWS = 200
 
 
 class SpikeSlabMRF(Recovery, PosteriorModel):
@@ -65,7 +65,7 @@ class SpikeSlabMRF(Recovery, PosteriorModel):
         Independent chains; at least two are needed to judge convergence.
     n_warmup, n_draws : int, optional
         Draws thrown away and kept in each chain; None takes what the preset says. With
-        ``n_draws="auto"`` chains go on, from 250 draws to a quarter more and so on, until they
+        ``n_draws="auto"`` chains go on, from 200 draws to a quarter more and so on, until they
         have converged, up to ``max_draws`` each.
     max_draws : int
         Draws kept in each chain at most, with ``n_draws="auto"``.

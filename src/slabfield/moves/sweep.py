@@ -91,6 +91,24 @@ def update_rows(
 
 
 @generic
+def n_biased(engine, k):
+    """Of how many nodes of a planned block, the first ones, the biases are updated."""
+
+
+@n_biased.register(ExactCubes)
+@n_biased.register(ParticleCubes)
+def all_biased(engine, k):
+    """All: once there is a table of the block, a bias costs little."""
+    return k
+
+
+@n_biased.register(PseudoRows)
+def first_biased(engine, k):
+    """One, for each is a pass over the rows; every node comes first in a block of its own."""
+    return 1
+
+
+@generic
 def between_blocks(engine, state, number, n_blocks, rng):
     """What happens after the block of that number."""
 
@@ -124,15 +142,15 @@ def planned_sweep(engine, sums, prior, state, block, plan, tally, rng):
     """Update the blocks of the plan, blocks of nodes drawn at random, and rare edges one by one.
 
     Which blocks come does not depend on the state, so each update by itself leaves the posterior
-    as it is. Edges that are most likely absent are met in random blocks only, or one by one. Every
-    node comes first in a block of its own, where its bias is updated.
+    as it is. Edges that are most likely absent are met in random blocks only, or one by one.
     """
     n_nodes, k = state.bias.size, block.nodes.size
+    last = n_biased(engine, k)
     count_learnt(prior.inclusion, state.present, block.counts)
     for m in range(plan.blocks.shape[0]):
         block.nodes[:] = plan.blocks[m]
         n_edges = list_edges(block, n_nodes, k, k, True, True)
-        update_block(engine, sums, prior, state, block, k, n_edges, 0, 1, m, plan, tally, rng)
+        update_block(engine, sums, prior, state, block, k, n_edges, 0, last, m, plan, tally, rng)
         between_blocks(engine, state, m, plan.blocks.shape[0], rng)
     for _ in range(plan.n_random):
         shuffle(block.order, k, rng)
