@@ -155,8 +155,8 @@ def revised_particles(
         engine = more_particles(engine, n // 2, rng)
     if settings.n_sweeps == 0:
         engine = engine._replace(n_sweeps=sweeps_to_forget(engine, state, rng))
-        if not engine.weighted:
-            engine = engine._replace(n_forests=forests_to_forget(engine, state, rng))
+    if not engine.weighted:
+        engine = engine._replace(n_forests=forests_to_forget(engine, state, rng))
     return engine
 
 
