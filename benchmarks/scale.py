@@ -15,6 +15,7 @@ import sys
 import time
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -49,11 +50,18 @@ def ready() -> int:
     return most_memory()
 
 
+def random_graph(n_nodes: int, seed: int) -> Any:
+    """Draw a field, and rows of it."""
+    from slabfield import datasets
+
+    return datasets.make_random(N_ROWS, n_nodes, DEGREE, seed, method="gibbs", n_sweeps=N_SWEEPS)
+
+
 def short(n_nodes: int, seed: int, n_chains: int) -> dict:
     """Peak memory of a few draws of chains that run one after the other."""
-    from slabfield import SpikeSlabMRF, datasets
+    from slabfield import SpikeSlabMRF
 
-    data = datasets.make_random(N_ROWS, n_nodes, DEGREE, seed, method="gibbs", n_sweeps=N_SWEEPS)
+    data = random_graph(n_nodes, seed)
     before = ready()
     few = {"n_draws": 4, "n_warmup": 16, "random_state": 1, "n_jobs": 1}
     model = SpikeSlabMRF(n_chains=n_chains, **few).fit(data.rows)
@@ -63,9 +71,9 @@ def short(n_nodes: int, seed: int, n_chains: int) -> dict:
 
 def fit(n_nodes: int, seed: int, most_draws: int, budget: float, path: Path) -> dict:
     """Fit one field and compare what was found with the truth."""
-    from slabfield import SpikeSlabMRF, datasets
+    from slabfield import SpikeSlabMRF
 
-    data = datasets.make_random(N_ROWS, n_nodes, DEGREE, seed, method="gibbs", n_sweeps=N_SWEEPS)
+    data = random_graph(n_nodes, seed)
     before = ready()
     clock, wall = time.process_time(), time.monotonic()
     model = SpikeSlabMRF(
@@ -233,16 +241,14 @@ def main() -> None:
     parser.add_argument("--one", nargs=5, help=argparse.SUPPRESS)
     parser.add_argument("--chains", nargs=3, type=int, help=argparse.SUPPRESS)
     asked = parser.parse_args()
-    if asked.one:
+    if asked.one or asked.chains:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = fit(*map(int, asked.one[:3]), float(asked.one[3]), Path(asked.one[4]))
+            if asked.chains:
+                found = short(*asked.chains)
+            else:
+                found = fit(*map(int, asked.one[:3]), float(asked.one[3]), Path(asked.one[4]))
         print(json.dumps(found))
-        return
-    if asked.chains:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            print(json.dumps(short(*asked.chains)))
         return
     frame = pd.DataFrame([piece(n_nodes, asked) for n_nodes in asked.nodes])
     frame.drop(columns="warnings").to_csv(DOCS / "scale.csv", index=False)
