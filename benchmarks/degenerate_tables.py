@@ -88,7 +88,7 @@ def find_bad(model: Any, rows: Rows) -> list[str]:
         "averaged_coupling": posterior.averaged_coupling,
     }
     bad = [name for name, values in results.items() if not np.all(np.isfinite(values))]
-    mean, probability = posterior.coupling_mean, draws.visits().sum(axis=0)
+    mean, probability = posterior.coupling_mean, draws.visits
     first, second = np.triu_indices(rows.shape[1], 1)
     if np.any(np.isnan(mean[first, second]) & (probability > 0)):
         bad.append("mean coupling of an edge that draws have")

@@ -26,6 +26,5 @@ def count_births(
         state.coupling_momentum[:] = saved.coupling_momentum
         state.present[:] = saved.present
         state.members[:] = saved.members
-        state.place[:] = saved.place
         state.n_members[:] = saved.n_members
     return looked_at

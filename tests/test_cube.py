@@ -19,7 +19,7 @@ from slabfield.likelihood.cubes import (
 )
 from slabfield.likelihood.engine import advance, leave_block, open_block
 from slabfield.models.binary import BinaryPairwise
-from slabfield.moves.pair import judge, noise_at, scale_of, steeper
+from slabfield.moves.pair import chance_of, judge, noise_at, scale_of
 from slabfield.moves.state import insert, new_state, remove
 
 
@@ -406,28 +406,32 @@ def log_mean_and_slope(weights, n_rows, pair, a):
 
 @pytest.mark.parametrize("exact_chance", [0.15, 0.5, 0.9])
 def test_noise_takes_the_place_of_part_of_the_draw(exact_chance):
-    """On average over particles, presence has the exact probability, but not without `steeper`."""
+    """On average over particles, presence has the exact probability, but not by plain odds."""
     exact, (evidence, noise, _, _) = noisy_case()
-    prior = logit(exact_chance) - exact[0]
-    factor = np.array([steeper(v) for v in noise])
-    found, plain = expit((evidence + prior) * factor).mean(), expit(evidence + prior).mean()
-    # a noise of one is four times what warm-up aims at; taking the logistic for normal costs .012
-    # there (see the test below), and .003 is Monte Carlo error
-    assert found == pytest.approx(exact_chance, abs=0.018)
+    odds = evidence + logit(exact_chance) - exact[0]
+    found = np.mean([chance_of(one, v) for one, v in zip(odds, noise, strict=True)])
+    plain = expit(odds).mean()
+    # .003 is Monte Carlo error
+    assert found == pytest.approx(exact_chance, abs=0.012)
     if exact_chance != 0.5:
         assert abs(plain - exact_chance) > 0.025
         assert abs(found - exact_chance) < 0.5 * abs(plain - exact_chance)
 
 
-def test_steeper_is_right_for_normal_noise():
+def test_chances_by_noisy_odds_are_right_on_average():
     x, weight = np.polynomial.hermite_e.hermegauss(60)
     weight /= weight.sum()
-    # the worst error of a probability; at most 0.25 is what warm-up aims at
-    for noise, most in ((0.1, 0.002), (0.25, 0.004), (1.0, 0.013), (2.0, 0.02)):
-        error, plain = [], []
-        for odds in np.linspace(-6, 6, 49):
+    # the worst error of a probability, and of the smaller of it and its opposite, by itself
+    for noise, most, part in ((0.1, 1e-5, 1e-4), (0.25, 1e-4, 1e-3), (1.0, 1e-3, 5e-3)):
+        for odds in np.linspace(-12, 12, 49):
             noisy = odds + np.sqrt(noise) * x
-            error.append(abs(weight @ expit(steeper(noise) * noisy) - expit(odds)))
-            plain.append(abs(weight @ expit(noisy) - expit(odds)))
-        assert max(error) < most < max(plain)
-    assert steeper(50.0) == steeper(2.0)
+            found = weight @ np.array([chance_of(one, noise) for one in noisy])
+            assert abs(found - expit(odds)) < most
+            least = min(found, 1 - found)
+            assert least == pytest.approx(expit(-abs(odds)), rel=part)
+    for odds in (-3.0, -0.5, 2.0):
+        assert chance_of(odds, 0.0) == pytest.approx(expit(odds), rel=1e-14)
+        assert chance_of(odds, 50.0) == chance_of(odds, 2.0)
+        for noise in np.linspace(0.0, 2.0, 21):
+            assert 0.0 < chance_of(odds, noise) < 1.0
+            assert chance_of(-odds, noise) == pytest.approx(1.0 - chance_of(odds, noise))

@@ -51,7 +51,7 @@ def with_probability(*probability: float, prior: dict[str, Any] | None = None) -
     """Make up a posterior of edges with just these probabilities."""
     n_nodes = round((1 + math.sqrt(1 + 8 * len(probability))) / 2)
     posterior = make_up(1, 2, [f"x{k}" for k in range(n_nodes)], prior=prior)
-    posterior.draws.chance = np.array([probability])
+    posterior.draws.chance = np.array(probability)
     return posterior
 
 
@@ -246,10 +246,12 @@ def test_the_ising_scale_is_that_of_every_draw() -> None:
 
 def test_visits_are_counted_once_and_cannot_be_changed() -> None:
     draws = make_up().draws
-    assert draws.visits() is draws.visits()
-    np.testing.assert_array_equal(draws.visits(), draws.present.sum(axis=1))
+    assert draws.visits is draws.visits
+    np.testing.assert_array_equal(draws.visits, draws.present.sum(axis=(0, 1)))
+    for chain in range(draws.n_chains):
+        np.testing.assert_array_equal(draws.visits_of(chain), draws.present[chain].sum(axis=0))
     with pytest.raises(ValueError, match="read-only"):
-        draws.visits()[0, 0] = 7
+        draws.visits[0] = 7
 
 
 @pytest.mark.parametrize(("n", "expected"), [(1, [0]), (3, [0, 4, 9]), (99, list(range(10)))])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -68,7 +68,7 @@ class Draws:
     bias : array (chains, draws, D)
     p0, sigma0, potential : array (chains, draws)
         The last is the log potential of the data, up to log Z the log-likelihood.
-    chance : array (chains, n_edges)
+    chance : array (n_edges,)
         Means of the conditional probability of presence; NaN where there are none.
     """
 
@@ -88,8 +88,11 @@ class Draws:
         self.chance = chance
 
     @classmethod
-    def from_chains(cls, chains: Sequence[ChainDraws], chance: Sequence[Array]) -> Draws:
-        """Put the draws of several chains together."""
+    def from_chains(cls, chains: Sequence[ChainDraws], chances: Iterable[Array]) -> Draws:
+        """Put the draws of several chains together; ``chances`` are means of each, one by one."""
+        total = np.zeros(chains[0].shown.shape[1])
+        for chance in chances:
+            total += chance
         hyper = np.stack([chain.hyper for chain in chains])
         return cls(
             len(chains),
@@ -99,7 +102,7 @@ class Draws:
             hyper[..., 0],
             hyper[..., 1],
             hyper[..., 2],
-            np.stack(chance),
+            total / len(chains),
         )
 
     @classmethod
@@ -115,7 +118,7 @@ class Draws:
         """Take draws from dense arrays whose first axes are chain and draw."""
         n_chains, n_draws, n_edges = present.shape
         values = sparse_where(present.reshape(-1, n_edges), coupling.reshape(-1, n_edges))
-        nothing = np.full((n_chains, n_edges), np.nan)
+        nothing = np.full(n_edges, np.nan)
         return cls(n_chains, n_draws, values, bias, p0, sigma0, potential, nothing)
 
     @property
@@ -156,16 +159,15 @@ class Draws:
         n_all = self.n_chains * self.n_draws
         return np.unique(np.linspace(0, n_all - 1, min(n, n_all)).round().astype(np.int64))
 
-    def visits(self) -> NDArray[np.int32]:
-        """In how many draws of each chain every edge is present, (chains, edges)."""
-        return self._visits
+    def visits_of(self, chain: int) -> NDArray[np.int64]:
+        """In how many draws of one chain every edge is present."""
+        begin, end = self.values.indptr[[chain * self.n_draws, (chain + 1) * self.n_draws]]
+        return np.bincount(self.values.indices[begin:end], minlength=self.n_edges)
 
     @cached_property
-    def _visits(self) -> NDArray[np.int32]:
-        found = np.zeros((self.n_chains, self.n_edges), np.int32)
-        for chain in range(self.n_chains):
-            begin, end = self.values.indptr[[chain * self.n_draws, (chain + 1) * self.n_draws]]
-            found[chain] = np.bincount(self.values.indices[begin:end], minlength=self.n_edges)
+    def visits(self) -> NDArray[np.int64]:
+        """In how many draws of all chains every edge is present."""
+        found = np.bincount(self.values.indices, minlength=self.n_edges)
         found.flags.writeable = False
         return found
 

@@ -180,7 +180,7 @@ def versions() -> dict[str, str]:
 
 def posterior_of(results: list[ChainResult], names: list[str], told: dict[str, Any]) -> Posterior:
     """Put the results of chains together."""
-    draws = Draws.from_chains([r.record for r in results], [r.chance for r in results])
+    draws = Draws.from_chains([r.record for r in results], (r.chance for r in results))
     info = [{**r.info._asdict(), "cpu_seconds": r.cpu_seconds, **r.settled} for r in results]
     return Posterior(draws, names, told, info)
 

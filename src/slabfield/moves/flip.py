@@ -19,7 +19,14 @@ from slabfield.kernels.hill import (
 )
 from slabfield.kernels.logistic import dot
 from slabfield.kernels.table import add_times, total_of
-from slabfield.moves.pair import MOST_EDGES, MOST_SHARE, facts_of, log_odds_of, scale_of, steeper
+from slabfield.moves.pair import (
+    MOST_EDGES,
+    MOST_SHARE,
+    chance_of,
+    facts_of,
+    log_odds_of,
+    scale_of,
+)
 from slabfield.moves.state import insert, remove
 
 # Among how many nodes edges are flipped together
@@ -334,7 +341,7 @@ def flip_edges(sums, prior, state, block, k, n_edges, n_open, number, plan, tall
         if n_lanes > 1:
             spread_over(mass, tilt[: 1 << k], lanes)
             noise = noise_between(lanes, before, n_rows)
-        chance = 1.0 / (1.0 + math.exp(-odds * steeper(noise)))
+        chance = chance_of(odds, noise)
         if chance >= WORTH_KEEPING and number >= 0 and tally.flip_chance.size > 0:
             keep_flip(tally, number, chosen, chance)
         if rng.random() >= chance:

@@ -27,9 +27,7 @@ from slabfield.kernels.hill import Hill, new_hill
 from slabfield.kernels.slab import draw_around, survey
 from slabfield.moves.state import insert, remove
 
-# Variance of the logistic distribution, whose noise decides between present and absent; and the
-# most of it that noise of the particles may take the place of
-LOGISTIC_VARIANCE = math.pi**2 / 3
+# Noise variance of log odds that is corrected for, at most
 MOST_NOISE = 2.0
 # Edges that are flipped together, at most
 MOST_EDGES = 4
@@ -199,14 +197,24 @@ def judge(mass, k, lanes, residual, facts, data_sum, bias_sum, coupling, bias, s
     if residual.size > 1:
         noise, shift = noise_at(lanes, n_rows, pair, mode, residual)
         shift = min(shift * spread * spread, MOST_SHARE)
-        evidence -= 0.5 * shift
+        evidence -= 0.5 * math.log1p(shift)
+        noise /= 1.0 + shift
     return evidence + log_slab, noise, (mode, precision, shift, around, left, right)
 
 
 @inner
-def steeper(noise):
-    """Factor of log odds whose noise is known, so that they decide as exact ones do on average."""
-    return math.sqrt(LOGISTIC_VARIANCE / (LOGISTIC_VARIANCE - min(noise, MOST_NOISE)))
+def chance_of(odds, noise):
+    r"""Chance by log odds with normal noise of known variance: on average that by exact ones.
+
+    The inverse of blurring the logistic function, to the third order of the variance (equation 19):
+    with p the chance and :math:`d = p (1 - p)`, its second, fourth and sixth derivatives are
+    :math:`d (1 - 2 p)` times 1, 1 - 12 d and 1 - 60 d + 360 d^2.
+    """
+    p, v = 1.0 / (1.0 + math.exp(abs(odds))), min(noise, MOST_NOISE)
+    d = p * (1.0 - p)
+    change = v / 2 - v * v / 8 * (1 - 12 * d) + v * v * v / 48 * (1 - 60 * d + 360 * d * d)
+    p -= d * (1 - 2 * p) * change
+    return p if odds < 0 else 1.0 - p
 
 
 @inner
@@ -274,11 +282,11 @@ def update_edges(sums, prior, state, block, k, n_edges, visit, tally, rng):
         if not stays:
             others = counts[0] - present[alpha]
             odds = log_odds_of(inclusion, counts, alpha, others, prior_a, prior_b)
-            odds = (evidence + odds) * steeper(noise)
+            odds += evidence
             if abs(odds) < OPEN:
                 noise_seen[0] += noise
                 noise_seen[1] += 1.0
-            chance = 1.0 / (1.0 + math.exp(-odds))
+            chance = chance_of(odds, noise)
             chances[alpha] += chance
             visits[alpha] += 1
             stays = rng.random() * visit < chance

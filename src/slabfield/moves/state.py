@@ -17,15 +17,14 @@ class ChainState(NamedTuple):
     """What the next iteration needs.
 
     ``coupling`` and its momentum are zero where an interaction is absent. ``members`` lists the
-    present interactions, ``n_members[0]`` of them, and ``place`` says where each stands in it.
-    ``hyper`` is (p0, sigma0). Momenta are empty where nothing moves by them.
+    present interactions, ``n_members[0]`` of them. ``hyper`` is (p0, sigma0). Momenta are empty
+    where nothing moves by them.
     """
 
     bias: Array
     coupling: Array
     present: NDArray[np.uint8]
     members: Integers
-    place: Integers
     n_members: NDArray[np.int64]
     hyper: Array
     bias_momentum: Array
@@ -49,7 +48,6 @@ def new_state(n_biases: int, n_couplings: int, n_interactions: int) -> ChainStat
         np.zeros(n_couplings),
         np.zeros(n_interactions, np.uint8),
         np.zeros(n_interactions, np.int32),
-        np.full(n_interactions, -1, np.int32),
         np.zeros(1, np.int64),
         np.array([0.5, 1.0]),
         np.zeros(n_biases),
@@ -61,17 +59,20 @@ def new_state(n_biases: int, n_couplings: int, n_interactions: int) -> ChainStat
 def insert(state, alpha):
     """Make an interaction present."""
     state.present[alpha] = 1
-    state.place[alpha] = state.n_members[0]
     state.members[state.n_members[0]] = alpha
     state.n_members[0] += 1
 
 
 @inner
 def remove(state, alpha):
-    """Make an interaction absent; the last of the list takes its place."""
-    last = state.members[state.n_members[0] - 1]
-    state.members[state.place[alpha]] = last
-    state.place[last] = state.place[alpha]
-    state.place[alpha] = -1
+    """Make an interaction absent; the last of the list takes its place.
+
+    It is looked for: a list of all places would take four bytes for every pair of nodes.
+    """
+    members, last = state.members, state.n_members[0] - 1
+    place = 0
+    while members[place] != alpha:
+        place += 1
+    members[place] = members[last]
     state.present[alpha] = 0
-    state.n_members[0] -= 1
+    state.n_members[0] = last

@@ -119,9 +119,12 @@ def rough_edges(posterior: Posterior) -> NDArray[np.intp]:
     rhat, ess = posterior._of_indicators
     rough = undecided & ((rhat > RHAT_LIMIT) | ~(ess >= ESS_LIMIT))
     # Chains that never change and do not agree count however few of many chains they are.
-    visits = posterior.draws.visits()
-    always = np.any(visits == posterior.draws.n_draws, axis=0)
-    rough |= always & np.any(visits == 0, axis=0)
+    always, never = np.zeros(rough.size, np.bool_), np.zeros(rough.size, np.bool_)
+    for chain in range(posterior.draws.n_chains):
+        visits = posterior.draws.visits_of(chain)
+        always |= visits == posterior.draws.n_draws
+        never |= visits == 0
+    rough |= always & never
     worst: NDArray[np.intp] = np.flatnonzero(rough)
     return worst[np.argsort(ess[worst], kind="stable")]
 

@@ -219,7 +219,7 @@ class Posterior(Couplings, Structure, Networks):
             Groups: ``posterior`` has draws of ``coupling``, ``present``, ``bias``, ``p0`` and
             ``sigma0``; ``sample_stats`` the log potential of the data and the density;
             ``prior`` draws of ``p0`` and ``sigma0`` from their priors;
-            ``inclusion`` the probability of each edge, and its mean chance by chain; ``run``, as
+            ``inclusion`` the probability of each edge, and its mean chance; ``run``, as
             JSON, settings and info; ``sparse``, where draws are not dense, the edges present.
             With X, ``observed_data`` has the shares of rows in which nodes, and pairs of nodes,
             are 1, and ``posterior_predictive`` the same of data sets drawn from the fields of 200

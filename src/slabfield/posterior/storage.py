@@ -126,7 +126,7 @@ def _draws(reader: _Reader, n_nodes: int) -> Draws:
         read("posterior/p0", each),
         read("posterior/sigma0", each),
         read("sample_stats/potential", each),
-        read("inclusion/chance", (n_chains, n_edges)),
+        read("inclusion/chance", (n_edges,)),
     )
 
 

@@ -46,24 +46,15 @@ class Summaries:
         The mean of the conditional probabilities that the sampler met (less rough than counting,
         and finely ranked where an edge was never drawn), or else the share of draws.
         """
-        return np.where(self._has_chance, self._mean_chance, self.visit_share)
+        chance = self.draws.chance
+        return np.where(np.isfinite(chance), chance, self.visit_share)
 
     @cached_property
     def visit_share(self) -> Array:
         """Share of the draws in which every edge is present, in edge order."""
-        visits = self.draws.visits().sum(axis=0)
-        return np.asarray(visits / (self.draws.n_chains * self.draws.n_draws), dtype=np.float64)
-
-    @property
-    def _has_chance(self) -> NDArray[np.bool_]:
-        return np.asarray(np.all(np.isfinite(self.draws.chance), axis=0))
-
-    @property
-    def _mean_chance(self) -> Array:
-        total = np.zeros(self.draws.n_edges)
-        for chain in self.draws.chance:
-            total += np.nan_to_num(chain)
-        return total / self.draws.n_chains
+        return np.asarray(
+            self.draws.visits / (self.draws.n_chains * self.draws.n_draws), dtype=np.float64
+        )
 
     @cached_property
     def inclusion_probability(self) -> Array:
@@ -73,8 +64,7 @@ class Summaries:
     @cached_property
     def edge_mean(self) -> Array:
         """Mean of every coupling given that the edge is present; NaN where it never was."""
-        count = self.draws.visits().sum(axis=0)
-        total = self.draws.total()
+        count, total = self.draws.visits, self.draws.total()
         mean: Array = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
         return mean
 

@@ -99,10 +99,10 @@ def _inclusion(posterior: Posterior) -> xr.Dataset:
     about = {"about": "mean conditional probability of presence; NaN where there is none"}
     return xr.Dataset(
         {
-            "chance": (("chain", "edge"), posterior.draws.chance, about),
+            "chance": (("edge",), posterior.draws.chance, about),
             "probability": (("edge",), posterior.edge_probability),
         },
-        {"chain": np.arange(posterior.draws.n_chains)} | of_edges(posterior),
+        of_edges(posterior),
     )
 
 

@@ -99,7 +99,7 @@ def fit_bayes(
 def summaries(posterior: Posterior) -> dict[str, Any]:
     """Return what figures need of a posterior: edges given presence, density, p0, sigma0."""
     draws = posterior.draws
-    visits = draws.visits().sum(axis=0)
+    visits = draws.visits
     mean = posterior.edge_mean
     squares = np.bincount(draws.values.indices, draws.values.data**2, minlength=draws.n_edges)
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -8,6 +8,7 @@ from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slabfield.draws import ChainDraws
 from slabfield.kernels.hill import Hill
@@ -47,16 +48,23 @@ Packed = tuple[Any, Arrays]
 class ChainResult(NamedTuple):
     """Draws of a chain, what happened while they were made, and what warm-up settled on.
 
-    ``chance`` is the mean of the conditional probabilities of presence (NaN where there are none),
-    ``settled`` what warm-up found, and the health of the particles.
+    ``tally`` is the chain's own, if it has one, not a copy: it holds until the chain runs on.
+    ``settled`` is what warm-up found, and the health of the particles.
     """
 
     record: ChainDraws
     info: Info
     cpu_seconds: float
     widths: Any
-    chance: Any
+    tally: Tally | None
     settled: dict[str, Any]
+
+    @property
+    def chance(self) -> NDArray[np.float64]:
+        """Means of the conditional probabilities of presence; NaN where there are none."""
+        if self.tally is None:
+            return np.full(self.record.shown.shape[1], np.nan)
+        return np.where(self.tally.visits > 0, self.tally.mean_chance, np.nan)
 
 
 KINDS: tuple[type, ...] = (
@@ -282,13 +290,12 @@ class ChainRun:
         if n_draws is not None and n_draws < len(record.bias):
             record = ChainDraws(*(part[:n_draws] for part in record))
         info = Info(*(int(t) for t in self.totals))
-        widths, chance = None, np.full(record.shown.shape[1], np.nan)
+        widths, tally = None, None
         if isinstance(self.chain, CollapsedChain):
             tally = self.chain.tally
-            chance = np.where(tally.visits > 0, tally.mean_chance, np.nan)
         else:
             widths = self.chain.jumps.width
-        return ChainResult(record, info, self.cpu_seconds, widths, chance, self.settled())
+        return ChainResult(record, info, self.cpu_seconds, widths, tally, self.settled())
 
     def settled(self) -> dict[str, Any]:
         """Return what warm-up settled, the noise met since, and the health of the particles."""

@@ -128,7 +128,6 @@ def _check_state(state: ChainState, n_edges: int) -> None:
     _expect(_within(state.members, 0, n_edges), "wrong interactions")
     listed = state.members[:n]
     _expect(np.array_equal(np.sort(listed), np.flatnonzero(state.present)), "a wrong list")
-    _expect(np.array_equal(state.place[listed], np.arange(n)), "wrong places")
 
 
 def _check_form(value: Any, like: Any, where: str) -> None:

@@ -85,5 +85,5 @@ def state_of(sketch: Sketch, n_edges: int) -> ChainState:
     state, n = at_rest(new_state(sketch.bias.size, n_edges, n_edges)), sketch.edges.size
     state.bias[:], state.hyper[:] = sketch.bias, sketch.hyper
     state.coupling[sketch.edges], state.present[sketch.edges] = sketch.coupling, 1
-    state.members[:n], state.place[sketch.edges], state.n_members[0] = sketch.edges, range(n), n
+    state.members[:n], state.n_members[0] = sketch.edges, n
     return state
