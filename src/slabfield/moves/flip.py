@@ -205,11 +205,12 @@ def height(values, log_sum, block, k, n_edges, scale):
 
 @inner
 def noise_of_slopes(mass, k, lanes, hill, first, n, n_rows):
-    """Noise of the slopes, in standard deviations squared, of the last of n edges; their sum.
+    """Noise of the slopes, in standard deviations squared, of the last of n edges.
 
-    Each along the direction in which the edges before it give way. ``hill.shift`` gets them.
+    Each along the direction in which the edges before it give way. ``hill.shift`` gets them;
+    returned are how much they raise the log evidence, and their sum.
     """
-    size, n_lanes, scratch, total = 1 << k, lanes.size, hill.scratch, 0.0
+    size, n_lanes, scratch, raised, total = 1 << k, lanes.size, hill.scratch, 0.0, 0.0
     share = n_rows / total_of(hill.power)
     for last in range(first, n):
         hill.slope[:last] = 0.0
@@ -224,8 +225,9 @@ def noise_of_slopes(mass, k, lanes, hill, first, n, n_rows):
         spread_over(mass[:size], scratch[:size], lanes)
         noise = share * share * dot(lanes, lanes) * n_lanes / (n_lanes - 1.0)
         hill.shift[last] = min(noise, MOST_SHARE)
+        raised += 0.5 * math.log1p(hill.shift[last])
         total += hill.shift[last]
-    return total
+    return raised, total
 
 
 @inner
@@ -284,7 +286,9 @@ def flip_edges(sums, prior, state, block, k, n_edges, n_open, number, plan, tall
                 return False
             log_sum = tilted(now, now, n_all, features, weights, tilt, power, scratch)
             altitude = height(now, log_sum, block, k, n_edges, scale)
-            spread_over(mass, tilt[: 1 << k], before)
+            if n_lanes > 1:
+                tilted(hill.mode[0], now, n_all, features, weights, tilt, power, scratch)
+                spread_over(mass, tilt[: 1 << k], before)
             known = True
         # those that stay, then those that leave
         n_stay = k
@@ -314,9 +318,11 @@ def flip_edges(sums, prior, state, block, k, n_edges, n_open, number, plan, tall
             normal[a] = total
             if a >= n_stay:
                 odds -= 0.5 * total * total
+        noise, shift = 0.0, 0.0
         if n_lanes > 1:
             tilted(hill.mode[0], now, n_all, features, weights, tilt, power, scratch)
-            odds += 0.5 * noise_of_slopes(mass, k, lanes, hill, n_stay, n_old, n_rows)
+            raised, shift = noise_of_slopes(mass, k, lanes, hill, n_stay, n_old, n_rows)
+            odds += raised
         # and those that enter
         for m in range(size):
             alpha = edges[chosen[m], 0]
@@ -332,15 +338,16 @@ def flip_edges(sums, prior, state, block, k, n_edges, n_open, number, plan, tall
         odds += 0.5 * (n_new - n_old) * math.log(slab_precision)
         if odds == math.inf:
             continue
-        place(hill, n_all, n_new, n_new)
-        noise = 0.0
         if n_lanes > 1:
-            odds -= 0.5 * noise_of_slopes(mass, k, lanes, hill, n_stay, n_new, n_rows)
-        new_sum = tilted(hill.values, now, n_all, features, weights, tilt, power, scratch)
-        odds += height(hill.values, new_sum, block, k, n_edges, scale)
-        if n_lanes > 1:
+            # at the tops: the distances from them do not depend on where noise has moved them
             spread_over(mass, tilt[: 1 << k], lanes)
             noise = noise_between(lanes, before, n_rows)
+            raised, more = noise_of_slopes(mass, k, lanes, hill, n_stay, n_new, n_rows)
+            odds -= raised
+            noise /= 1.0 + (shift + more) / size
+        place(hill, n_all, n_new, n_new)
+        new_sum = tilted(hill.values, now, n_all, features, weights, tilt, power, scratch)
+        odds += height(hill.values, new_sum, block, k, n_edges, scale)
         chance = chance_of(odds, noise)
         if chance >= WORTH_KEEPING and number >= 0 and tally.flip_chance.size > 0:
             keep_flip(tally, number, chosen, chance)

@@ -9,8 +9,8 @@ Couplings are *centred*: when :math:`\theta_{ij}` moves by a, the biases of its 
 variables has Jacobian one; what it gains is that couplings and biases hardly depend on each other.
 
 Where probabilities are means over particles, their noise is known from how much the lanes of the
-block differ. It is not added to the randomness of a draw but takes the place of part of it
-(equation 19): the total is what an exact update would have.
+block differ. It is taken out of the chance of presence again, and takes the place of part of the
+randomness of a coupling (equation 19): on average the update is what an exact one would be.
 """
 
 from __future__ import annotations
