@@ -352,11 +352,12 @@ def noisy_case():
     def judged(engine, lanes):
         mass, room, residual = np.zeros((16, lanes)), np.zeros((4, lanes)), np.zeros(lanes)
         open_block(engine, state, NODES, mass)
-        evidence, noise, needs = judge(
+        evidence, noise, shift, needs = judge(
             mass, 4, room, residual, facts, sums.coupling, sums.bias, state.coupling, state.bias,
             scale,
         )  # fmt: skip
-        return evidence, noise, needs[0], needs[2], spread_of(needs[1], needs[3])
+        spread = spread_of(needs[1], needs[3])
+        return evidence, noise / (1 + shift), needs[0], needs[2], spread
 
     exact = judged(exact_cubes(model)._replace(work=cube.new_exact_work(7, 4, 4)), 1)
     engine = engine_with(model, state, np.zeros((7, N_PARTICLES), np.float32), 4)

@@ -225,8 +225,8 @@ def noise_of_slopes(mass, k, lanes, hill, first, n, n_rows):
         spread_over(mass[:size], scratch[:size], lanes)
         noise = share * share * dot(lanes, lanes) * n_lanes / (n_lanes - 1.0)
         hill.shift[last] = min(noise, MOST_SHARE)
-        raised += 0.5 * math.log1p(hill.shift[last])
-        total += hill.shift[last]
+        raised += 0.5 * math.log1p(noise)
+        total += noise
     return raised, total
 
 

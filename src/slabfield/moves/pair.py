@@ -181,7 +181,9 @@ def noise_at(lanes, n_rows, pair, mode, residual):
 
 @inner
 def judge(mass, k, lanes, residual, facts, data_sum, bias_sum, coupling, bias, scale):
-    """What an edge's update needs: log evidence with its noise, and what a draw needs.
+    """What an edge's update needs: log evidence, noise of it and of the slope, and for a draw.
+
+    The noise of the slope, in standard deviations squared, is r of equation 19.
 
     The linear part of the conditional of a centred coupling has data, slab and bias priors in it.
     """
@@ -196,10 +198,10 @@ def judge(mass, k, lanes, residual, facts, data_sum, bias_sum, coupling, bias, s
     noise, shift = 0.0, 0.0
     if residual.size > 1:
         noise, shift = noise_at(lanes, n_rows, pair, mode, residual)
-        shift = min(shift * spread * spread, MOST_SHARE)
+        shift *= spread * spread
         evidence -= 0.5 * math.log1p(shift)
-        noise /= 1.0 + shift
-    return evidence + log_slab, noise, (mode, precision, shift, around, left, right)
+    needs = (mode, precision, min(shift, MOST_SHARE), around, left, right)
+    return evidence + log_slab, noise, shift, needs
 
 
 @inner
@@ -275,7 +277,7 @@ def update_edges(sums, prior, state, block, k, n_edges, visit, tally, rng):
         alpha = facts[0]
         if inclusion[alpha] == 0.0:
             continue
-        evidence, noise, needs = judge(
+        evidence, noise, shift, needs = judge(
             mass, k, lanes, residual, facts, data_sum, bias_sum, coupling, bias, scale
         )
         stays, value = inclusion[alpha] == 1.0, 0.0
@@ -286,7 +288,7 @@ def update_edges(sums, prior, state, block, k, n_edges, visit, tally, rng):
             if abs(odds) < OPEN:
                 noise_seen[0] += noise
                 noise_seen[1] += 1.0
-            chance = chance_of(odds, noise)
+            chance = chance_of(odds, noise / (1.0 + shift))
             chances[alpha] += chance
             visits[alpha] += 1
             stays = rng.random() * visit < chance

@@ -21,7 +21,7 @@ from slabfield.likelihood.cubes import ExactCubes, ParticleCubes, keep_neighbour
 from slabfield.likelihood.engine import leave_block, open_block
 from slabfield.likelihood.pseudo import PseudoRows
 from slabfield.moves.flip import shuffle
-from slabfield.moves.pair import MOST_SHARE, chance_of, log_odds_of, scale_of, update_edges
+from slabfield.moves.pair import chance_of, log_odds_of, scale_of, update_edges
 
 # An edge whose chance is this at a glance is looked at closely; others in proportion to theirs
 WORTH_A_LOOK = 0.02
@@ -68,7 +68,7 @@ def glance(products, first, second, n, slope, u, v, prior_odds, n_rows, slab, pr
     left = slope - n_rows * mean - precision * a
     evidence = slope * a - n_rows * math.log(total) - 0.5 * precision * a * a
     evidence += 0.5 * left * left / steepness + 0.5 * math.log(slab / steepness)
-    shift = min(noise / steepness, MOST_SHARE)
+    shift = noise / steepness
     evidence -= 0.5 * math.log1p(shift)
     noise *= a * a / (1.0 + shift)
     return chance_of(evidence + prior_odds, noise), noise
