@@ -55,9 +55,7 @@ class Case:
                 engine.states[:] = enumeration.sample(self.field, N_PARTICLES, rng).T
             block.nodes[:] = NODES
             tally = new_tally(self.model.n_interactions, 1)
-            one_flip(
-                engine, self.sums, self.prior, self.state, block, self.plan, tally, rng
-            )  # fmt: skip
+            one_flip(engine, self.sums, self.prior, self.state, block, self.plan, tally, rng)
             found.append(tally.flip_chance[0])
             for part, before in zip(self.state, kept, strict=True):
                 part[:] = before
