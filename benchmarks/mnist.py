@@ -10,7 +10,7 @@ import argparse
 import time
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from timing import kept, sampler_version, setting, table, verdict
 
 N_TEST = 10_000
 LIKELIHOODS = ("auto", "pseudo")
-REFERENCE, TIMES = "reference", 4
+REFERENCE, TIMES, SWEEPS = "reference", 2, 4
 """``particles`` with so many times the particles, and so many sweeps after a block: whether what is
 left between ``auto`` and ``pseudo`` is an error of the sampler."""
 
@@ -43,22 +43,34 @@ N_SWEEPS = 2_000
 HEALTH = ("n_particles", "noise", "half_against_half", "misfit")
 """What chains tell of their particles."""
 
+FIRST_SEED = 1
+"""Of the training set that the tables are about."""
+
 DENSE = 0.5
 """Above this share of all edges a chain has run away."""
 
 
-def rows_of(kind: str, n_rows: int, asked: argparse.Namespace) -> tuple[Any, Any, Any]:
+class Data(NamedTuple):
+    """What is learnt from: kind of rows, how many, and which of the training sets."""
+
+    kind: str
+    n_rows: int
+    seed: int = FIRST_SEED
+
+
+def rows_of(data: Data, asked: argparse.Namespace) -> tuple[Any, Any, Any]:
     """Training rows, test rows, and the patches to predict.
 
     They are images, or drawn from the field that was found in them: there the model is right.
     """
-    data = open_world(World("mnist", asked.seed, n_rows, N_TEST))
-    if kind == IMAGES:
-        return data.train, data.test, data.groups
-    found = piece("auto", IMAGES, n_rows, asked)
+    world = open_world(World("mnist", data.seed, data.n_rows, N_TEST))
+    if data.kind == IMAGES:
+        return world.train, world.test, world.groups
+    found = piece("auto", data._replace(kind=IMAGES), asked)
     field = BinaryField(np.array(found["bias"]), np.array(found["coupling"]))
-    rows = draw_rows(field, n_rows + N_TEST, asked.seed, method="gibbs", n_sweeps=N_SWEEPS)
-    return rows[:n_rows], rows[n_rows:], data.groups
+    n = data.n_rows
+    rows = draw_rows(field, n + N_TEST, data.seed, method="gibbs", n_sweeps=N_SWEEPS)
+    return rows[:n], rows[n:], world.groups
 
 
 def scored(how: str, fields: Any, test: Any, groups: Any, density: float) -> dict:
@@ -73,13 +85,13 @@ def scored(how: str, fields: Any, test: Any, groups: Any, density: float) -> dic
     }  # fmt: skip
 
 
-def fit(likelihood: str, kind: str, n_rows: int, asked: argparse.Namespace) -> dict:
+def fit(likelihood: str, data: Data, asked: argparse.Namespace) -> dict:
     """Fit the rows by one likelihood, and score both ways to predict."""
-    train, test, groups = rows_of(kind, n_rows, asked)
+    train, test, groups = rows_of(data, asked)
     told = {"likelihood": likelihood, "random_state": 1}
     if likelihood == REFERENCE:
-        settled = max(piece("auto", kind, n_rows, asked)["health"]["n_particles"])
-        told |= {"likelihood": "particles", "n_particles": TIMES * settled, "n_sweeps": TIMES}
+        settled = max(piece("auto", data, asked)["health"]["n_particles"])
+        told |= {"likelihood": "particles", "n_particles": TIMES * settled, "n_sweeps": SWEEPS}
     model = SpikeSlabMRF(n_draws=asked.draws, n_warmup=asked.warmup, **told)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -104,12 +116,12 @@ def fit(likelihood: str, kind: str, n_rows: int, asked: argparse.Namespace) -> d
     }
 
 
-def piece(likelihood: str, kind: str, n_rows: int, asked: argparse.Namespace) -> dict:
+def piece(likelihood: str, data: Data, asked: argparse.Namespace) -> dict:
     """One likelihood on one data set, unless that is kept."""
-    name = f"{likelihood}-{kind.replace(' ', '-')}"
-    told = f"{name}-{n_rows}-{asked.seed}-{asked.draws}-{asked.warmup}"
+    name = f"{likelihood}-{data.kind.replace(' ', '-')}"
+    told = f"{name}-{data.n_rows}-{data.seed}-{asked.draws}-{asked.warmup}"
     file = asked.cache / f"{told}-{sampler_version()}.json"
-    return kept(file, lambda: fit(likelihood, kind, n_rows, asked))
+    return kept(file, lambda: fit(likelihood, data, asked))
 
 
 def gain(results: dict[str, dict], score: str, name: str = "auto") -> tuple[float, float]:
@@ -133,8 +145,37 @@ def health(found: dict) -> str:
     )
 
 
-def section(kind: str, n_rows: int, results: dict[str, dict]) -> str:
+def over_sets(sets: list[dict[str, dict]], score: str) -> tuple[float, float]:
+    """What auto has more than pseudo, on average over training sets, and its standard error."""
+    gaps = [gain(results, score)[0] for results in sets]
+    return float(np.mean(gaps)), float(np.std(gaps, ddof=1) / np.sqrt(len(gaps)))
+
+
+def training_sets(sets: list[dict[str, dict]]) -> str:
+    """What training sets have in common: a row each, and the verdict on their mean."""
     rows = []
+    for seed, results in enumerate(sets, FIRST_SEED):
+        auto, misfits = results["auto"], results["auto"]["health"]["misfit"]
+        rows.append((
+            seed, *("{:+.3f} ± {:.3f}".format(*gain(results, score)) for score in ("pll", "cll")),
+            *(f"{np.mean(results[name]['densities']):.3f}" for name in LIKELIHOODS),
+            auto["engine"], f"{np.median(misfits):.1f}", "; ".join(auto["sick"]) or "none",
+        ))  # fmt: skip
+    head = ("training set", "PLL, auto less pseudo", "CLL, auto less pseudo", "density of auto",
+            "density of pseudo", "engine of auto", "median misfit", "warnings")  # fmt: skip
+    lines = []
+    for score in ("pll", "cll"):
+        mean, error = over_sets(sets, score)
+        lines.append(
+            f"- {score.upper()}, mean of {len(sets)} training sets: {mean:+.3f} ± {error:.3f} (at "
+            f"least 0: {verdict(mean >= 0)})."
+        )
+    return "\n\n".join([table(head, rows), "\n".join(lines)])
+
+
+def section(data: Data, sets: list[dict[str, dict]]) -> str:
+    """One kind of rows: the first training set at length, and all of them if there are several."""
+    results, rows = sets[0], []
     for likelihood, found in results.items():
         for score in found["scores"]:
             rows.append((
@@ -148,10 +189,8 @@ def section(kind: str, n_rows: int, results: dict[str, dict]) -> str:
     dense = max(results["auto"]["densities"])
     sick = results["auto"]["sick"]
     lines = (
-        f"- Test PLL of the mixture, auto less pseudo: {pll:+.3f} ± {pll_error:.3f} (at least 0: "
-        f"{verdict(pll >= 0)}).",
-        f"- 3 x 3 CLL of the mixture: {cll:+.3f} ± {cll_error:.3f} (at least 0: "
-        f"{verdict(cll >= 0)}).",
+        f"- Test PLL of the mixture, auto less pseudo: {pll:+.3f} ± {pll_error:.3f}.",
+        f"- 3 x 3 CLL of the mixture: {cll:+.3f} ± {cll_error:.3f}.",
         f"- Densest chain of auto: {dense:.3f} of all edges (no edges run away, below {DENSE:g}: "
         f"{verdict(dense < DENSE)}).",
         f"- Health of auto: {health(results['auto'])}; warnings about particles: "
@@ -163,28 +202,44 @@ def section(kind: str, n_rows: int, results: dict[str, dict]) -> str:
             for score in ("pll", "cll")
         )
         lines += (
-            f"- A reference with {TIMES} times the particles and {TIMES} sweeps after every block, "
-            f"less pseudo: {both}; {health(results[REFERENCE])}. What it shares with auto is no "
-            "error of the sampler.",
+            f"- A reference with {TIMES} times the particles and {SWEEPS} sweeps after every "
+            f"block, less pseudo: {both}; {health(results[REFERENCE])}. What it shares with auto "
+            "is no error of the sampler.",
         )
-    return "\n\n".join([f"## {n_rows:,} {kind}", table(head, rows), "\n".join(lines)])
+    parts = [f"## {data.n_rows:,} {data.kind}", table(head, rows), "\n".join(lines)]
+    if len(sets) > 1:
+        parts.append(training_sets(sets))
+    return "\n\n".join(parts)
+
+
+def seeds(asked: argparse.Namespace) -> range:
+    """Those of the training sets."""
+    return range(FIRST_SEED, FIRST_SEED + asked.sets)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--sets", type=int, default=10, help="training sets of images")
     parser.add_argument("--draws", type=int, default=60)
     parser.add_argument("--warmup", type=int, default=60)
     parser.add_argument("--reference", action="store_true", help="1,000 images again, closely")
     parser.add_argument("--cache", type=Path, default=Path(".cache/mnist"))
     parser.add_argument("--out", type=Path, default=Path("docs/mnist.md"))
     asked = parser.parse_args()
-    closely = (*LIKELIHOODS, REFERENCE) if asked.reference else LIKELIHOODS
-    asked_of = ((IMAGES, 100, LIKELIHOODS), (IMAGES, 1_000, closely), (DRAWN, 1_000, LIKELIHOODS))
+
+    def learnt(data: Data, *more: str) -> dict[str, dict]:
+        return {name: piece(name, data, asked) for name in (*LIKELIHOODS, *more)}
+
+    images = [Data(IMAGES, n, seed) for n in (100, 1_000) for seed in seeds(asked)]
+    found = {data: learnt(data) for data in images}
+    if asked.reference:
+        found[Data(IMAGES, 1_000)] = learnt(Data(IMAGES, 1_000), REFERENCE)
     parts = [
-        section(kind, n, {name: piece(name, kind, n, asked) for name in names})
-        for kind, n, names in asked_of
+        section(data, [found[data._replace(seed=seed)] for seed in seeds(asked)])
+        for data in (Data(IMAGES, 100), Data(IMAGES, 1_000))
     ]
+    control = Data(DRAWN, 1_000)
+    parts.append(section(control, [learnt(control)]))
     text = f"""# Images: strong dependence
 
 Made by `make mnist` (`benchmarks/mnist.py`). MNIST patches of 9 x 12 pixels
@@ -192,7 +247,8 @@ Made by `make mnist` (`benchmarks/mnist.py`). MNIST patches of 9 x 12 pixels
 of warm-up, nothing else set. Predictions of {N_TEST:,} test images, means over images: every pixel
 given all others, summed (PLL), and a random patch of 3 x 3 given the rest (CLL, ± a standard
 error), by a mixture of 100 draws and by the one field of the estimator. Differences are of the same
-images, ± a standard error. *halves* is how far the
+images, ± a standard error over these; means over training sets, which the tables of one do not
+show, ± one over the sets. *halves* is how far the
 particles that started from images and those that started from noise differ, 1 being chance; *noise*
 is the variance of open log odds that comes from particles; *misfit* is how far the field is from
 the data where it was fitted to them, 1 being chance (docs/maths.md, equation 28). The last part is

@@ -17,6 +17,7 @@ from slabfield.exact import enumeration
 from slabfield.likelihood.cubes import LEAST_FORESTS, N_LANES, particle_cubes, with_chances
 from slabfield.models.binary import BinaryPairwise
 from slabfield.models.protocol import Sums
+from slabfield.moves.pair import new_tally
 from slabfield.priors import Prior
 from slabfield.sampler import collapsed
 from slabfield.sampler.collapsed import start_collapsed, warm_up_collapsed
@@ -29,6 +30,9 @@ from slabfield.sampler.particles import (
     first_number,
     forests_to_forget,
     misfit,
+    noise_of,
+    revised_particles,
+    slope_noise_of,
     slowest_nodes,
     whole_lanes,
 )
@@ -118,6 +122,37 @@ def test_numbers_of_particles():
         n = first_number(n_rows)
         assert n % N_LANES == 0
         assert FEWEST_PARTICLES <= n <= MOST_PARTICLES
+
+
+@pytest.mark.parametrize(
+    ("noise", "slope_noise", "parts_left", "wanted"),
+    [(0.6, 0.1, 0, 1024), (1.5, 0.1, 0, 2048), (2.5, 0.1, 0, 4096), (0.2, 0.05, 0, 512),
+     (0.6, 0.4, 0, 2048), (0.2, 0.15, 0, 1024), (0.6, 0.4, 4, 1024), (0.2, 0.6, 4, 2048)],
+)  # fmt: skip
+def test_particles_are_as_many_as_noise_of_odds_and_of_slopes_ask_for(
+    noise, slope_noise, parts_left, wanted
+):
+    engine, state, rng = knot(0.1)
+    tally = new_tally(state.present.size)
+    tally.noise[:] = 10 * noise, 10, 10 * slope_noise
+    settings = replace(default_particles(), n_sweeps=1)
+    found = revised_particles(engine, settings, state, tally, parts_left, rng)
+    assert found.states.shape[1] == wanted
+
+
+def test_both_kinds_of_noise_are_seen_where_particles_are_few():
+    rows = make_block(200, random_state=1, n_groups=7).rows
+    model = BinaryPairwise(rows.shape[1])
+    problem = Problem(model, rows, model.sums(rows), Prior.standard(model.n_interactions))
+    found = []
+    for n in (64, 1024):
+        told = replace(default_particles(), n_warmup=8, n_particles=n, n_sweeps=1)
+        chain = warm_up_collapsed(start_collapsed(problem, told, np.random.default_rng(1)), silent)
+        chain.iterate(new_record(0, model.n_nodes, *[model.n_interactions] * 2), 0, 0, 8)
+        found.append((noise_of(chain.tally), slope_noise_of(chain.tally)))
+    # sixteen times as many particles: a sixteenth, but that the chains are not in the same states
+    for few, many in zip(*found, strict=True):
+        assert 8 < few / many < 32
 
 
 # --- how many forests --------------------------------------------------------------------------

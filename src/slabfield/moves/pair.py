@@ -82,8 +82,8 @@ class Tally(NamedTuple):
 
     ``flips`` lists flips of edges that had a chance: the number of the block, the places of the
     edges in it (or -1), and ``flip_chance`` what it was; ``n_flips`` counts them, and where there
-    is no more room the oldest go. ``noise`` sums the noise variance of log odds near zero, and
-    counts them.
+    is no more room the oldest go. ``noise`` is of log odds near zero: the sum of their noise
+    variance, how many there were, and the sum of the noise of slopes (r of equation 19).
     """
 
     chance: NDArray[np.float64]
@@ -107,7 +107,7 @@ def new_tally(n_edges: int, n_flips: int = 0) -> Tally:
         np.zeros((n_flips, 1 + MOST_EDGES), np.int32),
         np.zeros(n_flips, np.float32),
         np.zeros(1, np.int64),
-        np.zeros(2),
+        np.zeros(3),
     )
 
 
@@ -288,6 +288,7 @@ def update_edges(sums, prior, state, block, k, n_edges, visit, tally, rng):
             if abs(odds) < OPEN:
                 noise_seen[0] += noise
                 noise_seen[1] += 1.0
+                noise_seen[2] += shift
             chance = chance_of(odds, noise / (1.0 + shift))
             chances[alpha] += chance
             visits[alpha] += 1

@@ -43,6 +43,8 @@ MOST_FORESTS = 64
 CLEAR = 0.05
 WEIGHTED_NOISE, WEIGHTED_SWEEPS = 0.06, 2
 PLAIN_NOISE, PLAIN_SWEEPS = 1.0, 8
+# Without weights, noise of the slopes of open edges too, as a share of the variance of a coupling
+SLOPE_NOISE = 0.25
 # Twice that will do while plans are still made anew, until so many parts of warm-up are left
 ROUGH_PARTS = 3
 # Sweeps and forests at fixed parameters, after which it is looked so many times, and so many sweeps
@@ -66,6 +68,11 @@ def whole_lanes(n_particles: int) -> int:
 def noise_of(tally: Tally) -> float:
     """Mean noise variance of open log odds; zero where none was seen."""
     return float(tally.noise[0] / max(tally.noise[1], 1.0))
+
+
+def slope_noise_of(tally: Tally) -> float:
+    """Mean noise of the slopes of open edges, r of equation 19; zero where none was seen."""
+    return float(tally.noise[2] / max(tally.noise[1], 1.0))
 
 
 def autocorrelation(
@@ -143,21 +150,25 @@ def revised_particles(
     rng: np.random.Generator,
 ) -> ParticleCubes:
     """Settle how many particles there are, and how often they are swept."""
-    noise = noise_of(tally)
-    limit = WEIGHTED_NOISE / open_share(tally) if engine.weighted else PLAIN_NOISE
-    if not engine.weighted and parts_left >= ROUGH_PARTS:
-        limit *= 2
-    n = engine.states.shape[1]
-    if settings.n_particles == 0 and noise > limit and n < MOST_PARTICLES:
-        factor = 2 if noise < 2 * limit else 4
+    excess, n = noise_excess(tally, engine.weighted, parts_left), engine.states.shape[1]
+    if settings.n_particles == 0 and excess > 1 and n < MOST_PARTICLES:
+        factor = 2 if excess < 2 else 4
         engine = more_particles(engine, min(factor * n, MOST_PARTICLES), rng)
-    elif settings.n_particles == 0 and noise < limit / 3 and n > FEWEST_PARTICLES:
+    elif settings.n_particles == 0 and excess < 1 / 3 and n > FEWEST_PARTICLES:
         engine = more_particles(engine, n // 2, rng)
     if settings.n_sweeps == 0:
         engine = engine._replace(n_sweeps=sweeps_to_forget(engine, state, rng))
     if not engine.weighted:
         engine = engine._replace(n_forests=forests_to_forget(engine, state, rng))
     return engine
+
+
+def noise_excess(tally: Tally, weighted: bool, parts_left: int) -> float:
+    """Noise of the particles, of log odds or of slopes, as a multiple of what there may be."""
+    if weighted:
+        return noise_of(tally) * open_share(tally) / WEIGHTED_NOISE
+    excess = max(noise_of(tally) / PLAIN_NOISE, slope_noise_of(tally) / SLOPE_NOISE)
+    return excess / 2 if parts_left >= ROUGH_PARTS else excess
 
 
 def open_share(tally: Tally) -> float:

@@ -45,7 +45,7 @@ LEAST_TIE, MOST_TIES = 0.3, 30
 # Edges change together where what they would become is less likely than what they are by no more
 # than this in log odds, where some of them are there and where none is; and where all other ways
 # are less likely than the likelier of the two by this at least
-MOST_LOSS, MOST_LOSS_ABSENT, LEAST_DEEP = 9.0, 5.0, 2.0
+MOST_LOSS, MOST_LOSS_ABSENT, LEAST_DEEP = 9.0, 7.0, 2.0
 RIVALS_PER_NODE = 2
 # Of how many states they are looked for in, and in how many of these they are found, at least
 LOOKS, FOUND = 8, 2
