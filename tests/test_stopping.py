@@ -261,7 +261,7 @@ def test_auto_falls_back_on_the_pseudo_likelihood_and_says_so(monkeypatch):
             raise Unfit("The particles are tired.")
 
     monkeypatch.setattr(estimator, "refuse_unfit", refuse)
-    rows = datasets.make_random(100, n_nodes=17, mean_degree=2, random_state=0).rows
+    rows = datasets.make_random(100, n_nodes=21, mean_degree=2, random_state=0).rows
     model = SpikeSlabMRF(n_warmup=4, n_draws=20, n_particles=64, random_state=0).fit(rows)
     posterior = model.posterior_
     assert posterior.settings["engine"] == "pseudo"

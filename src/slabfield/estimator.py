@@ -24,7 +24,6 @@ from slabfield.sampler.memory import state_memory
 from slabfield.sampler.parallel import Limits, Outcome, Unfit, refuse_unfit, run_chains
 from slabfield.sampler.run import ChainResult
 from slabfield.sampler.settings import (
-    EXACT_AUTO_NODES,
     EXACT_MAX_NODES,
     FULL_MAX_PARAMETERS,
     Settings,
@@ -56,7 +55,7 @@ class SpikeSlabMRF(Recovery, PosteriorModel):
         Where likelihoods come from. "exact" sums over all states and takes up to 20 nodes;
         "particles" averages over Gibbs samples, at any size; "pseudo" is half the
         pseudo-likelihood of the rows, fast and without noise but not quite the likelihood; "auto"
-        is exact up to 16 nodes, and above them particles, or pseudo where warm-up shows that the
+        is exact where it can be, and else particles, or pseudo where warm-up shows that the
         particles do not mix (``posterior_.warnings`` says so).
     preset : {"default", "paper"}
         "paper" is Algorithm 1 of the paper with its settings, or with ``likelihood="exact"`` its
@@ -325,7 +324,7 @@ add_probability, delete_probability, pseudo_weight : optional
     def _settings(self, n_rows: float, n_nodes: int) -> Settings:
         """Return what the preset says for this size, with what the user set in its place."""
         exact = self.likelihood == "exact" or (
-            self.likelihood == "auto" and self.preset == "default" and n_nodes <= EXACT_AUTO_NODES
+            self.likelihood == "auto" and self.preset == "default" and n_nodes <= EXACT_MAX_NODES
         )
         if exact:
             checks.check_exact_size(n_nodes, EXACT_MAX_NODES)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import sqrt
 
-EXACT_AUTO_NODES = 16
 EXACT_MAX_NODES = 20
 FULL_MAX_PARAMETERS = 2_000
 # Noise of open log odds, difference of the halves of the particles, and of the field from the data
