@@ -86,6 +86,7 @@ accuracy: $(STAMP)
 	$(BIN)/python benchmarks/accuracy.py
 	$(BIN)/python benchmarks/default_accuracy.py
 	$(BIN)/python benchmarks/lattice_accuracy.py
+	$(BIN)/python benchmarks/small_fields.py
 
 mnist: $(STAMP)
 	$(BIN)/python benchmarks/mnist.py

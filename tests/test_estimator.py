@@ -251,9 +251,10 @@ def test_two_rows_and_two_columns_are_enough(
     ("n_nodes", "settings", "engine", "scheme"),
     [
         (4, {}, "exact", "collapsed"),
-        (16, {}, "exact", "collapsed"),
-        (17, {}, "particles", "collapsed"),
-        (17, {"likelihood": "exact"}, "exact", "collapsed"),
+        (20, {}, "exact", "collapsed"),
+        (21, {}, "particles", "collapsed"),
+        (20, {"likelihood": "exact"}, "exact", "collapsed"),
+        (20, {"likelihood": "particles"}, "particles", "collapsed"),
         (4, {"likelihood": "particles"}, "particles", "collapsed"),
         (4, {"likelihood": "pseudo"}, "pseudo", "collapsed"),
         (4, {"preset": "paper"}, "particles", "approximate"),

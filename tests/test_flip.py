@@ -39,7 +39,7 @@ class Case:
         n_edges = self.model.n_interactions
         self.prior = Prior.standard(n_edges)._replace(inclusion=np.full(n_edges, inclusion))
         moves, nowhere = np.array([[edge, -1, -1, -1]]), np.zeros(n_edges, np.bool_)
-        self.plan = Plan(NODES[None], 0, nowhere, moves, np.array([0, 1]), nowhere, 0)
+        self.plan = Plan(NODES[None], 0, nowhere, moves, np.array([0, 1]), nowhere, 0, NODES[None])
 
     def chances(self, lanes: int, exact: bool = False) -> np.ndarray:
         """Chances of the flip from the same state, each by particles of its own."""

@@ -50,7 +50,10 @@ BLOCK_SIZE = 4
 ALL = np.ones(10, np.bool_)
 # and flips of one, two and three edges of the second of them
 FLIPS = np.array([[3, -1, -1, -1], [0, 4, -1, -1], [5, 2, 1, -1]])
-PLAN = Plan(np.array([[0, 1, 2, 3], [4, 2, 1, 0]]), 1, ALL, FLIPS, np.array([0, 0, 3]), ALL, 8)
+BLOCKS = np.array([[0, 1, 2, 3], [4, 2, 1, 0]])
+# and in a full sweep, for every node those that come into the first block with it
+TOGETHER = np.array([[0, 3, 1, 2], [1, 4, 0, 2], [2, 0, 1, 4], [3, 0, 4, 2], [4, 1, 3, 2]])
+PLAN = Plan(BLOCKS, 1, ALL, FLIPS, np.array([0, 0, 3]), ALL, 8, TOGETHER)
 
 
 def copy_state(state: ChainState) -> ChainState:

@@ -8,6 +8,7 @@ import pytest
 from slabfield.datasets import make_block
 from slabfield.models.binary import BinaryPairwise
 from slabfield.moves.pair import new_tally
+from slabfield.moves.sweep import bring_together
 from slabfield.sampler.plan import (
     EDGES_PER_NODE,
     LIKELY,
@@ -214,10 +215,31 @@ def test_flips_are_tried_more_often_where_edges_are_few():
 
 
 def test_no_plan_has_no_blocks():
-    plan = no_plan(6, 10)
+    rows = make_block(300, random_state=2).rows
+    model = BinaryPairwise(rows.shape[1])
+    plan = no_plan(6, model.sums(rows), model.ends)
     assert plan.blocks.shape == (0, 6)
     assert plan.n_random == 0
     assert plan.open.all()
+    # every node comes with those that it is correlated with most
+    strength = np.abs(np.corrcoef(rows.T))
+    for i, nodes in enumerate(plan.together):
+        assert nodes[0] == i
+        assert len(set(nodes.tolist())) == 6
+        assert np.delete(strength[i], nodes).max() <= strength[i, nodes].min() + 1e-3
+
+
+def test_nodes_are_brought_together_behind_the_first():
+    rng = np.random.default_rng(3)
+    together = np.array([[i, *rng.permutation(np.delete(np.arange(9), i))[:4]] for i in range(9)])
+    for _ in range(20):
+        before = rng.permutation(9)
+        order = before.copy()
+        bring_together(order, together)
+        np.testing.assert_array_equal(order[:5], together[before[0]])
+        np.testing.assert_array_equal(np.sort(order), np.arange(9))
+    bring_together(order, together[:, :0])  # none: as it is
+    np.testing.assert_array_equal(order[:5], together[before[0]])
 
 
 def test_screen_is_the_squared_correlation_times_rows():

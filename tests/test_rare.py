@@ -152,7 +152,7 @@ def test_a_chain_whose_edges_are_mostly_rare_has_the_posterior_of_enumeration():
     blocks = np.array([[i, *(j for j in half if j != i)] for half in halves for i in half])
     covered = covered_by(blocks, N_NODES, MODEL.n_interactions)
     assert np.sum(~covered) == 16
-    plan = Plan(blocks, 0, covered, *list_moves([], len(blocks)), covered, 2)
+    plan = Plan(blocks, 0, covered, *list_moves([], len(blocks)), covered, 2, blocks[:0])
     block = new_block(problem.sums.bias / 200, 4, 16)
     chain = CollapsedChain(
         problem, default_particles(), engine, state, block, plan,

@@ -25,7 +25,8 @@ class Plan(NamedTuple):
     With no blocks, a sweep goes over all pairs of nodes. ``covered`` marks the edges that blocks of
     the plan have. ``moves`` lists flips, by the places of their edges in a block; those of block b
     are from ``move_start[b]`` to the next. ``open`` marks the edges that may be flipped besides,
-    and ``n_flips`` says how often that is tried in a block.
+    and ``n_flips`` says how often that is tried in a block. ``together`` lists, for every node, the
+    nodes that come into a block with it where a sweep goes over all pairs and edges are flipped.
     """
 
     blocks: NDArray[np.int64]
@@ -35,6 +36,7 @@ class Plan(NamedTuple):
     move_start: NDArray[np.int64]
     open: NDArray[np.bool_]
     n_flips: int
+    together: NDArray[np.int64]
 
 
 @inner
@@ -163,16 +165,27 @@ def planned_sweep(engine, sums, prior, state, block, plan, tally, rng):
 
 
 @inner
+def bring_together(order, together):
+    """Bring the nodes that go with the first one to the places after it."""
+    for m in range(1, together.shape[1]):
+        node, place = together[order[0], m], m
+        while order[place] != node:
+            place += 1
+        order[m], order[place] = order[place], order[m]
+
+
+@inner
 def full_sweep(engine, sums, prior, state, block, plan, tally, rng):
     """Update every edge and every bias once, with flips of several, in blocks of nodes.
 
     The nodes are shuffled and dealt into groups of half a block; every two groups make a block, so
     that every pair of nodes meets. Edges within a group have their turn in one of its blocks. Flips
-    are tried in the first block: a random one.
+    are tried in the first block: that of a random node and of those that go with it.
     """
     n_nodes, order, most = state.bias.size, block.order, block.nodes.size
     count_learnt(prior.inclusion, state.present, block.counts)
     shuffle(order, n_nodes, rng)
+    bring_together(order, plan.together)
     if n_nodes <= most:
         block.nodes[:n_nodes] = order
         n_edges = list_edges(block, n_nodes, n_nodes, n_nodes, True, True)

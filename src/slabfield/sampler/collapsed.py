@@ -128,10 +128,9 @@ def start_exact(
     model = problem.model
     state, k = small_field_state(problem, kind, rng), block_size(model.n_nodes)
     block = new_block(problem.sums.bias / problem.sums.n_rows, k, 1)
-    n_edges = model.n_interactions
     return CollapsedChain(
-        problem, settings, exact_cubes(model), state, block, no_plan(k, n_edges),
-        new_tally(n_edges), rng,
+        problem, settings, exact_cubes(model), state, block,
+        no_plan(k, problem.sums, model.ends), new_tally(model.n_interactions), rng,
     )  # fmt: skip
 
 
@@ -162,7 +161,7 @@ def start_particles(
     model, sums = problem.model, problem.sums
     d, n_edges = model.n_nodes, model.n_interactions
     k = min(PARTICLE_BLOCK, d)
-    plan, rough = no_plan(k, n_edges), None
+    plan, rough = no_plan(k, sums, model.ends), None
     state = modest_state(problem, kind, rng)
     if d > FULL_NODES:
         guess = rough_answer(problem, rng)
@@ -331,7 +330,7 @@ def first_plan(problem: Problem, k: int) -> Plan:
     """Return the plan of a chain on rows that knows nothing yet: of all pairs if they are few."""
     model = problem.model
     if model.n_nodes <= FULL_NODES_ON_ROWS:
-        return no_plan(k, model.n_interactions)
+        return no_plan(k, problem.sums, model.ends)
     score = screen(problem.sums, model.ends)
     return make_plan(score, np.zeros(score.size), model.ends, model.n_nodes, k)
 

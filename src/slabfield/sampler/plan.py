@@ -48,11 +48,30 @@ PLACES = [(low, high) for high in range(PARTICLE_BLOCK) for low in range(high)]
 """Nodes of a block that the edge at each place is between, by their places."""
 
 
-def no_plan(k: int, n_edges: int) -> Plan:
-    """Return the plan of going over all pairs, all of them open."""
-    every = np.ones(n_edges, np.bool_)
+def no_plan(k: int, sums: Sums, ends: tuple[NDArray[np.int64], NDArray[np.int64]]) -> Plan:
+    """Return the plan of going over all pairs, all of them open.
+
+    A node goes with those that it is correlated with most in the data: their edges are what may
+    stand for each other.
+    """
+    score = screen(sums, ends)
+    every = np.ones(score.size, np.bool_)
     blocks = np.zeros((0, k), np.int64)
-    return Plan(blocks, 0, every, *list_moves([], len(blocks)), every, N_FLIPS)
+    moves = list_moves([], len(blocks))
+    return Plan(blocks, 0, every, *moves, every, N_FLIPS, most_tied(score, ends, sums.bias.size, k))
+
+
+def most_tied(
+    score: NDArray[np.float64],
+    ends: tuple[NDArray[np.int64], NDArray[np.int64]],
+    n_nodes: int,
+    k: int,
+) -> NDArray[np.int64]:
+    """List for every node itself and the k - 1 others that have the highest scores with it."""
+    ties = np.full((n_nodes, n_nodes), np.inf)
+    ties[ends] = score
+    ties.T[ends] = score
+    return np.argsort(-ties, axis=1, kind="stable")[:, :k]
 
 
 def flips_worth(chance: NDArray[np.float64], wanted: float) -> int:
@@ -98,7 +117,8 @@ def make_plan(
     edges_per_block = k * (k - 1) // 2
     n_random = max(int(RANDOM_SHARE * len(blocks)), worth.size // (edges_per_block * RAREST))
     covered = covered_by(blocks, n_nodes, worth.size)
-    return Plan(blocks, n_random, covered, *list_moves([], len(blocks)), undecided(chance), N_FLIPS)
+    moves = list_moves([], len(blocks))
+    return Plan(blocks, n_random, covered, *moves, undecided(chance), N_FLIPS, blocks[:0])
 
 
 def plan_for_particles(
@@ -143,7 +163,7 @@ def plan_for_particles(
     every = np.ones(chance.size, np.bool_)
     covered = covered_by(blocks, n_nodes, chance.size)
     moves = list_moves(flips_of(rivals, blocks), len(blocks))
-    return Plan(blocks, 0, covered, *moves, every, MORE_FLIPS)
+    return Plan(blocks, 0, covered, *moves, every, MORE_FLIPS, blocks[:0])
 
 
 def planned(problem: Problem, tally: Tally, k: int) -> Plan:
