@@ -100,8 +100,8 @@ nothing tuned; CPU seconds are of all chains, warm-up included. Random graphs ar
 (the page on [real data](real-data.md)). Differences are of inclusion probabilities, particles less
 exact, over all edges; Monte Carlo errors of both are in them.
 
-Up to 20 nodes `auto` is `exact`: that has no error but the Monte Carlo one, and here took {most:.1f}
-times the time of particles at most.
+Up to 20 nodes `auto` is `exact`: that has no error but the Monte Carlo one, and here took
+{most:.1f} times the time of particles at most.
 {setting()}
 
 {table(head, lines)}
