@@ -219,7 +219,7 @@ def seeds(asked: argparse.Namespace) -> range:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sets", type=int, default=10, help="training sets of images")
+    parser.add_argument("--sets", type=int, default=5, help="training sets of images")
     parser.add_argument("--draws", type=int, default=60)
     parser.add_argument("--warmup", type=int, default=60)
     parser.add_argument("--reference", action="store_true", help="1,000 images again, closely")
