@@ -161,9 +161,10 @@ def start_particles(
     model, sums = problem.model, problem.sums
     d, n_edges = model.n_nodes, model.n_interactions
     k = min(PARTICLE_BLOCK, d)
-    plan, rough = no_plan(k, sums, model.ends), None
-    state = modest_state(problem, kind, rng)
-    if d > FULL_NODES:
+    state, rough = modest_state(problem, kind, rng), None
+    if d <= FULL_NODES:
+        plan = no_plan(k, sums, model.ends)
+    else:
         guess = rough_answer(problem, rng)
         plan = planned_for_particles(problem, guess.tally, k, guess.state)
         rough = sketch_of(guess.state)

@@ -71,7 +71,7 @@ def most_tied(
     ties = np.full((n_nodes, n_nodes), np.inf)
     ties[ends] = score
     ties.T[ends] = score
-    return np.argsort(-ties, axis=1, kind="stable")[:, :k]
+    return np.ascontiguousarray(np.argsort(-ties, axis=1, kind="stable")[:, :k])
 
 
 def flips_worth(chance: NDArray[np.float64], wanted: float) -> int:
