@@ -20,10 +20,16 @@ import pytest
 
 from slabfield import Posterior, SpikeSlabMRF, datasets, load_posterior
 from slabfield.checks import InputError, InputWarning
+from slabfield.models.binary import BinaryPairwise
+from slabfield.priors import Prior
 from slabfield.sampler import checkpoint as checkpoints
 from slabfield.sampler import collapsed
 from slabfield.sampler.checkpoint import Checkpoint, Stop, pack, read_sealed, unpack, write_sealed
+from slabfield.sampler.collapsed import start_exact
 from slabfield.sampler.run import KINDS
+from slabfield.sampler.settings import gold_standard
+from slabfield.sampler.sound import check_sound
+from slabfield.sampler.warmup import Problem
 
 SOURCES = Path(checkpoints.__file__).parents[2]
 
@@ -137,6 +143,20 @@ def test_a_chain_that_began_anew_and_one_that_fell_back_go_on_too(
     told |= {"n_particles": 64, "n_jobs": 1}
     cut = cuts.fit(lambda: SpikeSlabMRF(**told).fit(wide_rows(), checkpoint=folder))
     assert_same(whole, cut.posterior_)
+
+
+@pytest.mark.parametrize("wrong", [(2, 3, 12), (2, 3, -1), (2, 0, 5), (2, 3, 2)])
+def test_nodes_that_cannot_be_brought_together_are_refused(wrong: tuple[int, int, int]) -> None:
+    rows = np.asarray(datasets.make_block(60, random_state=0).rows)
+    model = BinaryPairwise(rows.shape[1])
+    problem = Problem(model, rows, model.sums(rows), Prior.standard(model.n_interactions))
+    like = start_exact(problem, gold_standard(), np.random.default_rng(0), "empty")
+    check_sound(like, like)
+    together = like.plan.together.copy()
+    row, column, node = wrong
+    together[row, column] = node
+    with pytest.raises(ValueError, match="do not go together"):
+        check_sound(like._replace(plan=like.plan._replace(together=together)), like)
 
 
 @pytest.mark.parametrize("kind", ["exact", "paper"])

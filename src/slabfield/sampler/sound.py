@@ -74,8 +74,10 @@ def _plan_like(chain: CollapsedChain, like: CollapsedChain) -> Any:
     blocks, moves = chain.plan.blocks, chain.plan.moves
     for array in (blocks, moves):
         _expect(isinstance(array, np.ndarray) and array.ndim == 2, "a wrong plan")
+    n_nodes, k = like.state.bias.size, like.plan.blocks.shape[1]
     return like.plan._replace(
-        blocks=np.zeros((blocks.shape[0], like.plan.blocks.shape[1]), np.int64),
+        blocks=np.zeros((blocks.shape[0], k), np.int64),
+        together=np.zeros((0 if blocks.size else n_nodes, k), np.int64),
         moves=np.zeros((moves.shape[0], MOST_EDGES), np.int64),
         move_start=np.zeros(blocks.shape[0] + 1, np.int64),
     )
@@ -97,10 +99,14 @@ def _rough_like(chain: CollapsedChain, n_nodes: int) -> Sketch | None:
 
 
 def _check_moves(chain: CollapsedChain) -> None:
-    """Check that flips, planned and listed, are of edges and blocks that there are."""
+    """Check that flips, planned and listed, are of nodes, edges and blocks that there are."""
     plan, tally = chain.plan, chain.tally
     n_blocks, k = plan.blocks.shape
     n_places = k * (k - 1) // 2
+    together = np.sort(plan.together, axis=1)
+    good = _within(together, 0, chain.state.bias.size) and bool(np.all(np.diff(together) > 0))
+    own = np.array_equal(plan.together[:, 0], np.arange(len(together)))
+    _expect(good and own, "nodes that do not go together")
     _expect(_within(plan.moves, -1, n_places), "a wrong move")
     _expect(_within(plan.moves[:, :1], 0, n_places), "an empty move")
     start = plan.move_start
