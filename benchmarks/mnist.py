@@ -189,8 +189,10 @@ def section(data: Data, sets: list[dict[str, dict]]) -> str:
     dense = max(results["auto"]["densities"])
     sick = results["auto"]["sick"]
     lines = (
-        f"- Test PLL of the mixture, auto less pseudo: {pll:+.3f} ± {pll_error:.3f}.",
-        f"- 3 x 3 CLL of the mixture: {cll:+.3f} ± {cll_error:.3f}.",
+        f"- Test PLL of the mixture, auto less pseudo: {pll:+.3f} ± {pll_error:.3f} (at least 0: "
+        f"{verdict(pll >= 0)}).",
+        f"- 3 x 3 CLL of the mixture: {cll:+.3f} ± {cll_error:.3f} (at least 0: "
+        f"{verdict(cll >= 0)}).",
         f"- Densest chain of auto: {dense:.3f} of all edges (no edges run away, below {DENSE:g}: "
         f"{verdict(dense < DENSE)}).",
         f"- Health of auto: {health(results['auto'])}; warnings about particles: "
