@@ -159,6 +159,19 @@ def test_nodes_that_cannot_be_brought_together_are_refused(wrong: tuple[int, int
         check_sound(like._replace(plan=like.plan._replace(together=together)), like)
 
 
+def test_an_order_of_edges_that_is_none_is_refused() -> None:
+    rows = block_rows()
+    model = BinaryPairwise(rows.shape[1])
+    problem = Problem(model, rows, model.sums(rows), Prior.standard(model.n_interactions))
+    like, wrong = (
+        start_exact(problem, gold_standard(), np.random.default_rng(0), "empty") for _ in range(2)
+    )
+    check_sound(wrong, like)
+    wrong.engine.bowl.order[3] = model.n_interactions  # type: ignore[union-attr]
+    with pytest.raises(ValueError, match="order of edges"):
+        check_sound(wrong, like)
+
+
 @pytest.mark.parametrize("kind", ["exact", "paper"])
 def test_extending_equals_one_longer_run(kind: str, tmp_path: Path) -> None:
     told = KINDS_OF_RUN[kind] | {"n_chains": 2, "random_state": 5}

@@ -110,7 +110,7 @@ def exact_mass(bias, matrix, k, work, mass):
 
     The weights of the states of either half of the block, in every state of the rest, are made by
     doubling; the sum over the rest is then a matrix product. ``work`` is what
-    :func:`new_exact_work` returns.
+    :func:`new_exact_work` returns. Returned is the log of what the weights have been divided by.
     """
     fields, log_weight, scratch, low, lower_room, upper_room, energy = work
     n_rest = bias.size - k
@@ -120,7 +120,8 @@ def exact_mass(bias, matrix, k, work, mass):
     rest_weights(bias, matrix, k, log_weight, scratch)
     rest_fields(bias, matrix, k, fields, low, log_weight)
     weights, bits = log_weight[:size], scratch.view(np.int64)
-    exponentiate(weights, largest_of(weights), scratch, bits)
+    largest = largest_of(weights)
+    exponentiate(weights, largest, scratch, bits)
     lower[0] = weights
     upper[0] = 1.0
     for b in range(k):
@@ -132,9 +133,11 @@ def exact_mass(bias, matrix, k, work, mass):
     product = np.dot(upper, lower.T)
     block_energy(np.zeros(k), matrix, energy)
     states = energy[: 1 << k]
-    exponentiate(states, largest_of(states), scratch, bits)
+    largest_inside = largest_of(states)
+    exponentiate(states, largest_inside, scratch, bits)
     for s in range(1 << k):
         mass[s, 0] = product[s >> first, s & ((1 << first) - 1)] * states[s]
+    return largest + largest_inside
 
 
 def new_exact_work(n_nodes: int, least: int, k: int) -> tuple[np.ndarray, ...]:

@@ -38,6 +38,7 @@ from slabfield.kernels.gibbs import (
     sweep,
 )
 from slabfield.likelihood import engine as interface
+from slabfield.likelihood.bowl import Bowl, new_bowl
 from slabfield.models.binary import BinaryPairwise
 
 # Groups of particles, independent of each other, that tell the noise of their sum
@@ -51,12 +52,17 @@ LEAST_EFFECTIVE = 0.5
 
 
 class ExactCubes(NamedTuple):
-    """All states of the other nodes are summed over. The rest is workspace."""
+    """All states of the other nodes are summed over.
+
+    With chance ``leap_chance`` a sweep is a leap by the ``bowl``. The rest is workspace.
+    """
 
     nodes: Any
     bias: Any
     matrix: Any
     work: Any
+    bowl: Bowl
+    leap_chance: float
 
 
 def block_size(n_nodes: int) -> int:
@@ -72,6 +78,8 @@ def exact_cubes(model: BinaryPairwise) -> ExactCubes:
         np.zeros(d),
         np.zeros((d, d)),
         new_exact_work(d, min(d, k // 2 + 1), k),
+        new_bowl(d),
+        0.0,
     )
 
 

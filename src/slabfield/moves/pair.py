@@ -244,6 +244,16 @@ def give(mass, k, facts, coupling, bias, value):
 
 
 @inner
+def count_learnt(inclusion, present, counts):
+    """Count the edges that share p0: those present, and all."""
+    counts[:] = 0
+    for alpha in range(inclusion.size):
+        if math.isnan(inclusion[alpha]):
+            counts[0] += present[alpha]
+            counts[1] += 1
+
+
+@inner
 def log_odds_of(inclusion, counts, alpha, others, prior_a, prior_b):
     """Prior log odds that an edge is present; where p0 is learnt it is integrated out.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +14,8 @@ from slabfield.likelihood.engine import leave_block, open_block
 from slabfield.likelihood.pseudo import PseudoRows
 from slabfield.moves import rows
 from slabfield.moves.flip import NO_FLIPS, NOT_PLANNED, flip_edges, list_open, shuffle
-from slabfield.moves.pair import scale_of, update_biases, update_edges
+from slabfield.moves.leap import leap
+from slabfield.moves.pair import count_learnt, scale_of, update_biases, update_edges
 from slabfield.moves.rare import update_rare
 
 
@@ -130,16 +130,6 @@ def relax_between(engine, state, number, n_blocks, rng):
 
 
 @inner
-def count_learnt(inclusion, present, counts):
-    """Count the edges that share p0: those present, and all."""
-    counts[:] = 0
-    for alpha in range(inclusion.size):
-        if math.isnan(inclusion[alpha]):
-            counts[0] += present[alpha]
-            counts[1] += 1
-
-
-@inner
 def planned_sweep(engine, sums, prior, state, block, plan, tally, rng):
     """Update the blocks of the plan, blocks of nodes drawn at random, and rare edges one by one.
 
@@ -214,8 +204,9 @@ def full_sweep(engine, sums, prior, state, block, plan, tally, rng):
 
 @inner
 def collapsed_sweep(engine, sums, prior, state, block, plan, tally, rng):
-    """One sweep: over all pairs, or as planned."""
+    """One sweep: over all pairs, or a leap in its place; or as planned."""
     if plan.blocks.shape[0] == 0:
-        full_sweep(engine, sums, prior, state, block, plan, tally, rng)
+        if not leap(engine, sums, prior, state, block, rng):
+            full_sweep(engine, sums, prior, state, block, plan, tally, rng)
     else:
         planned_sweep(engine, sums, prior, state, block, plan, tally, rng)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slabfield.checks.machine import give_back_memory
+from slabfield.likelihood.bowl import lay
 from slabfield.likelihood.cubes import (
     N_LANES,
     ExactCubes,
@@ -76,6 +77,10 @@ TRAP_SHARE, TRAP_RATIO = 0.25, 3.0
 REVISIONS = (0.05, 0.15, 0.35, 0.65)
 # Sweeps before each look for edges that change only together
 SWEEPS_A_LOOK = 2
+# States that a bowl is laid along, and sweeps before each
+STATES_LAID, SWEEPS_A_STATE = 32, 4
+# Leaps in the place of sweeps: shares of those tried that must be made, and how many are then tried
+LEAPS_WORTH = ((0.4, 0.5), (0.05, 0.25))
 
 
 class CollapsedChain(NamedTuple):
@@ -294,6 +299,8 @@ def revise(chain: CollapsedChain, parts_left: int = 0) -> CollapsedChain:
             chain.engine, chain.settings, chain.state, tally, parts_left, chain.rng
         )
         fresh = fresh._replace(engine=engine)
+    if isinstance(chain.engine, ExactCubes):
+        fresh = fresh._replace(engine=with_leaps(chain, chain.engine, parts_left))
     if n_planned == 0:
         wanted = FLIPS_A_BLOCK if isinstance(chain.engine, PseudoRows) else FLIPS_A_SWEEP
         return fresh._replace(plan=plan._replace(n_flips=flips_worth(tally.mean_chance, wanted)))
@@ -307,6 +314,26 @@ def revise(chain: CollapsedChain, parts_left: int = 0) -> CollapsedChain:
     if parts_left == 1:
         plan = plan._replace(n_flips=WATCHED_FLIPS)
     return fresh._replace(plan=plan, tally=watching_tally(model))
+
+
+def with_leaps(chain: CollapsedChain, engine: ExactCubes, parts_left: int) -> ExactCubes:
+    """Lay the bowl that leaps go by along states that the chain comes to, where that is worth it.
+
+    First in the midst of warm-up; at its end, if leaps by that bowl were made, once more.
+    """
+    problem, bowl = chain.problem, engine.bowl
+    chance = LEAPS_WORTH[0][1]
+    if parts_left == 0:
+        tried, made = bowl.count
+        chance = next((often for share, often in LEAPS_WORTH if made > share * tried), 0.0)
+    if parts_left not in (0, 2) or chance == 0.0:
+        return engine if parts_left else engine._replace(leap_chance=0.0)
+    seen = new_record(STATES_LAID, *sizes_of(problem))
+    chain.iterate(seen, 0, STATES_LAID, SWEEPS_A_STATE)
+    n_rows, precision = problem.sums.n_rows, problem.prior.bias_precision
+    holds = lay(bowl, seen.bias, seen.coupling, n_rows, precision)
+    bowl.count[:] = 0
+    return engine._replace(leap_chance=chance if holds else 0.0)
 
 
 def search_for_rivals(chain: CollapsedChain, particles: ParticleCubes) -> list[Rivals]:
@@ -340,6 +367,9 @@ def what_was_settled(chain: CollapsedChain) -> dict[str, Any]:
     """Return what warm-up found, the noise met since, and the health of the particles."""
     plan = chain.plan
     found: dict[str, Any] = {"planned_blocks": len(plan.blocks), "random_blocks": plan.n_random}
+    if isinstance(chain.engine, ExactCubes):
+        tried, made = chain.engine.bowl.count.tolist()
+        found |= {"leap_chance": chain.engine.leap_chance, "leap_share": made / max(tried, 1)}
     if isinstance(chain.engine, ParticleCubes):
         found |= {
             "n_particles": int(chain.engine.states.shape[1]),

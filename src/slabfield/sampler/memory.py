@@ -89,7 +89,7 @@ def _engine(n_rows: int, d: int, settings: Settings) -> int:
         # rows are repeated, or counted and filled up, where that takes no more than twice as many
         return 2 * (n_rows + 8 * isqrt(2 * n_rows)) * (on_rows + 9 * d)
     if settings.engine == "exact":
-        return 32 * (1 << d)
+        return 32 * (1 << d) + 40 * (d * (d - 1) // 2) ** 2
     if settings.scheme != "collapsed":
         return settings.n_particles * (8 * d + 64) + (4 * d * n_rows if settings.restart else 0)
     n_particles = settings.n_particles or MOST_PARTICLES

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from slabfield.draws import ChainDraws
 from slabfield.kernels.hill import Hill
+from slabfield.likelihood.bowl import Bowl
 from slabfield.likelihood.cubes import ExactCubes, ParticleCubes, ParticleWork
 from slabfield.likelihood.exact import BinaryTable, StateTable
 from slabfield.likelihood.particles import BinaryParticles, CliqueParticles
@@ -70,7 +71,7 @@ class ChainResult(NamedTuple):
 KINDS: tuple[type, ...] = (
     *(Chain, CollapsedChain, ChainState, Block, Hill, Plan, Tally),
     *(BinaryTable, StateTable, BinaryParticles, CliqueParticles, Cliques),
-    *(ExactCubes, ParticleCubes, ParticleWork, PseudoRows, Sketch),
+    *(Bowl, ExactCubes, ParticleCubes, ParticleWork, PseudoRows, Sketch),
     *(LangevinSettings, LangevinWork, JumpSettings, JumpWork, Problem, Sums, Unknown),
 )
 """The named tuples that a chain's state is made of."""

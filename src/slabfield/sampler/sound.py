@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from slabfield.likelihood.cubes import N_LANES, ParticleCubes, particle_cubes
+from slabfield.likelihood.cubes import N_LANES, ExactCubes, ParticleCubes, particle_cubes
 from slabfield.likelihood.pseudo import PseudoRows
 from slabfield.moves.pair import MOST_EDGES, Tally, new_block, new_tally
 from slabfield.moves.state import ChainState
@@ -52,6 +52,9 @@ def check_sound(chain: Any, like: Any) -> None:
     for name, bound in (("first", n_nodes), ("second", n_nodes), ("neighbours", n_nodes),
                         ("degree", n_nodes)):  # fmt: skip
         _expect(_within(getattr(chain.engine, name, np.zeros(0)), 0, bound), f"a wrong {name}")
+    if isinstance(chain.engine, ExactCubes):
+        order = np.sort(chain.engine.bowl.order)
+        _expect(np.array_equal(order, np.arange(n_edges)), "a wrong order of edges")
     if isinstance(chain.engine, PseudoRows):
         for name in ("bounds", "times", "empty", "counted"):
             same = np.array_equal(getattr(chain.engine, name), getattr(like.engine, name))
