@@ -21,10 +21,6 @@ from slabfield.moves.flip import shuffle
 from slabfield.moves.pair import count_learnt, log_odds_of
 from slabfield.moves.state import insert, remove
 
-# Rounds over all edges before a leap
-N_ROUNDS = 1
-
-
 # Leaps are between fields with no parameter beyond this: farther out sums over states lose digits
 FARTHEST = 100.0
 
