@@ -191,7 +191,7 @@ def to_markdown(table: pd.DataFrame) -> str:
     head = list(table.columns)
     formats = {
         "rms": "{:.4f}", "rms, visits counted": "{:.4f}", "one chain": "{:.4f}",
-        "max": "{:.3f}", "bias": "{:+.4f}",
+        "max": "{:.3f}", "MC error there": "{:.3f}", "bias": "{:+.4f}",
         "mean, in sd": "{:.3f}", "sd, in sd": "{:.3f}", "CPU s": "{:.0f}",
     }  # fmt: skip
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]

@@ -108,7 +108,7 @@ random_state=seed)`, 12 nodes, 66 candidate edges, seeds 1 to {options.seeds}. T
 collapsed Gibbs sampler on an exact engine, two runs of 20,000 sweeps. *particles* is the default
 sampler without an exact engine, 4,000 sweeps in each of four chains, *pseudo* the weighted
 pseudo-likelihood, 2,000 sweeps in each of four. rms, max and bias: differences in inclusion
-probability over the edges, when it is the mean of conditional probabilities (what is reported), with
+probability over the edges, when it is the mean of conditional probabilities (what is reported), and
 the Monte Carlo error of the edge that differs most, by how chains differ; the last but one column:
 when it is the share of draws in which the edge is present, from the same draws.
 
