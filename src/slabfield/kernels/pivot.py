@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from slabfield._jit import fast, inner
+from slabfield.kernels.hill import factorise
 from slabfield.kernels.table import add_times
 
 
@@ -38,22 +41,16 @@ def pivot(table, one, row, comes):
 
 @inner
 def draw_inside(table, inside, n, factor, normal, values):
-    """Draw the n variables listed in ``inside``, which have been brought in, from their normal.
+    """Draw the n variables listed in ``inside``, lowest first, which have been brought in.
 
     ``normal`` holds independent standard normal numbers, ``factor`` is room. Tells whether the
     covariance was positive definite.
     """
     for a in range(n):
         for b in range(a + 1):
-            total = -table[max(inside[a], inside[b]), min(inside[a], inside[b])]
-            for c in range(b):
-                total -= factor[a, c] * factor[b, c]
-            if a > b:
-                factor[a, b] = total / factor[b, b]
-            elif total > 0.0:
-                factor[a, a] = math.sqrt(total)
-            else:
-                return False
+            factor[a, b] = -table[inside[a], inside[b]]
+    if not factorise(factor, np.arange(n), n, factor) > -math.inf:
+        return False
     last = table.shape[0] - 1
     for a in range(n):
         total = table[last, inside[a]]
