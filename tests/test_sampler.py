@@ -227,7 +227,9 @@ def test_p0_and_sigma0_that_are_fixed_are_told_in_every_draw(name: str) -> None:
     fixed = run_chain(problem_of(inclusion=0.1, slab=0.7), SCHEMES[name], 1, 0, lambda _: None)
     np.testing.assert_array_equal(fixed.record.hyper[:, :2], np.tile([0.1, 0.7], (30, 1)))
     learnt = run_chain(problem_of(), SCHEMES[name], 1, 0, lambda _: None)
-    assert np.all(np.diff(learnt.record.hyper[:, :2], axis=0) != 0)
+    # a leap of the collapsed scheme that is not made leaves the potential as it was
+    changing = learnt.record.hyper[:, :2] if name == "gold_standard" else learnt.record.hyper
+    assert np.all(np.diff(changing, axis=0) != 0)
     mixed = with_inclusion(problem_of(slab=0.7), [0.1, 0.2, *(8 * [0.3])])
     no_p0 = run_chain(mixed, SCHEMES[name], 1, 0, lambda _: None)
     assert np.isnan(no_p0.record.hyper[:, 0]).all()

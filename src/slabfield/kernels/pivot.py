@@ -12,16 +12,9 @@ import math
 
 import numpy as np
 
-from slabfield._jit import fast, inner
+from slabfield._jit import inner
 from slabfield.kernels.hill import factorise
 from slabfield.kernels.table import add_times
-
-
-@fast
-def scale_by(values, factor):
-    """Multiply an array by a number."""
-    for s in range(values.size):
-        values[s] *= factor
 
 
 @inner
@@ -33,10 +26,10 @@ def pivot(table, one, row, comes):
     share = 1.0 / row[one]
     for other in range(size):
         add_times(table[other, : other + 1], row, -share * row[other])
-    scale_by(row, share if comes else -share)
-    row[one] = -share
+    by = share if comes else -share
     for other in range(size):
-        table[max(one, other), min(one, other)] = row[other]
+        table[max(one, other), min(one, other)] = by * row[other]
+    table[one, one] = -share
 
 
 @inner

@@ -322,12 +322,14 @@ def with_leaps(chain: CollapsedChain, engine: ExactCubes, parts_left: int) -> Ex
     First in the midst of warm-up; at its end, if leaps by that bowl were made, once more.
     """
     problem, bowl = chain.problem, engine.bowl
+    if parts_left not in (0, 2):
+        return engine
     chance = LEAPS_WORTH[0][1]
     if parts_left == 0:
         tried, made = bowl.count
         chance = next((often for share, often in LEAPS_WORTH if made > share * tried), 0.0)
-    if parts_left not in (0, 2) or chance == 0.0:
-        return engine if parts_left else engine._replace(leap_chance=0.0)
+    if chance == 0.0:
+        return engine._replace(leap_chance=0.0)
     seen = new_record(STATES_LAID, *sizes_of(problem))
     chain.iterate(seen, 0, STATES_LAID, SWEEPS_A_STATE)
     n_rows, precision = problem.sums.n_rows, problem.prior.bias_precision
