@@ -5,7 +5,7 @@ A file of their own, because compiled code is kept on disk by the file that it c
 
 from __future__ import annotations
 
-from slabfield._jit import jit
+from slabfield._jit import inner, jit
 from slabfield.kernels.cube import halves, quadrants
 from slabfield.kernels.rows import fill_probability, log_sum, power_sums, tilted_sums
 from slabfield.kernels.table import fill_table, superset_sums
@@ -52,23 +52,35 @@ def repeat_marginals(mass, k, sums, times):
             halves(mass, k, node, sums)
 
 
+@inner
+def go_back(state, saved):
+    """Bring a state back to what it was."""
+    state.bias[:] = saved.bias
+    state.coupling[:] = saved.coupling
+    state.present[:] = saved.present
+    state.members[:] = saved.members
+    state.n_members[:] = saved.n_members
+
+
 @jit
-def repeat_block(sums, prior, state, block, start, k, tally, rng, times):
-    """Update all edges and biases of a block, from the same table each time."""
-    count_learnt(prior.inclusion, state.present, block.counts)
+def repeat_block(sums, prior, state, saved, block, start, k, tally, rng, times):
+    """Update all edges and biases of a block, from the same table and state each time."""
     n_edges = list_edges(block, state.bias.size, k, k, True, True)
     for _ in range(times):
+        go_back(state, saved)
+        count_learnt(prior.inclusion, state.present, block.counts)
         block.mass[:] = start
         update_edges(sums, prior, state, block, k, n_edges, 1.0, tally, rng)
         update_biases(sums, prior, state, block, k, 0, k, rng)
 
 
 @jit
-def repeat_flips(sums, prior, state, block, start, k, plan, tally, rng, times):
-    """Try flips in a block, from the same table each time."""
-    count_learnt(prior.inclusion, state.present, block.counts)
+def repeat_flips(sums, prior, state, saved, block, start, k, plan, tally, rng, times):
+    """Try flips in a block, from the same table and state each time."""
     n_edges = list_edges(block, state.bias.size, k, k, True, True)
     for _ in range(times):
+        go_back(state, saved)
+        count_learnt(prior.inclusion, state.present, block.counts)
         block.mass[:] = start
         n_open = list_open(block.edges, n_edges, plan.open, block.open)
         flip_edges(sums, prior, state, block, k, n_edges, n_open, -1, plan, tally, rng)
@@ -111,8 +123,8 @@ def repeat_tilted_sums(p, x, counted, times):
 
 
 @jit
-def repeat_log_sum(p, x, room, bits, bounds, counts, times):
+def repeat_log_sum(p, x, bounds, counts, times):
     total = 0.0
     for t in range(times):
-        total += log_sum(p, x, t & 3, 4 + (t & 3), -0.1, 0.3, room, bits, bounds, counts)
+        total += log_sum(p, x, t & 3, 4 + (t & 3), -0.1, 0.3, bounds, counts)
     return total

@@ -112,16 +112,12 @@ def table_kernels(chain: CollapsedChain) -> Kernels:
     start = block.mass.copy()
     yield "block table", lambda t: loops.repeat_open(engine, state, nodes, block.mass, t), 0
     yield "marginals", lambda t: loops.repeat_marginals(start, k, block.sums, t), 0
-    room, flips = copy.deepcopy(block), plan._replace(n_flips=8)
-    update = at_start(
-        chain, lambda t: loops.repeat_block(sums, prior, state, room, start, k, tally, rng, t)
-    )
+    room, saved, flips = copy.deepcopy(block), copy.deepcopy(state), plan._replace(n_flips=8)
+    with_all = (sums, prior, state, saved, room, start, k)
+    update = at_start(chain, lambda t: loops.repeat_block(*with_all, tally, rng, t))
     yield "edges and biases of a block", update, 400
-    flip = at_start(
-        chain,
-        lambda t: loops.repeat_flips(sums, prior, state, room, start, k, flips, tally, rng, t),
-    )
-    yield "flips in a block", flip, 200
+    flip = at_start(chain, lambda t: loops.repeat_flips(*with_all, flips, tally, rng, t))
+    yield "flips in a block", flip, 400
 
 
 def exact_kernels() -> Kernels:
@@ -172,7 +168,7 @@ def pseudo_kernels() -> Kernels:
     yield "power sums", lambda t: loops.repeat_power_sums(e.p, e.ones, t), 0
     yield "derivatives", lambda t: loops.repeat_tilted_sums(e.p, e.x, e.counted, t), 0
     yield "log-likelihood", lambda t: loops.repeat_log_sum(
-        e.p_parts, e.x_parts, e.room, e.bits, e.bounds, e.times, t
+        e.p, e.x, e.bounds, e.times, t
     ), 0  # fmt: skip
     yield "sweep, 12 nodes", sweeps_of(true_chain(random_field(12), "pseudo")), 60
     yield "sweep, 50 nodes", sweeps_of(chain), 6
@@ -192,7 +188,7 @@ def paper_kernels() -> Kernels:
 
 
 def l1_kernels() -> Kernels:
-    columns = np.ascontiguousarray(random_field(50).rows.T.astype(np.float64))
+    columns = np.ascontiguousarray(random_field(50).rows.T)
     allowed, strengths = np.arange(50) != 0, np.geomspace(0.1, 0.005, 10)
 
     def path(times: int) -> None:

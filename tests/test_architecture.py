@@ -135,14 +135,16 @@ def test_compiled_code_is_kept_by_the_sources_it_is_made_from() -> None:
         for path in kept
         for _, name in imported_modules(path)
         if name.startswith("slabfield.")
-        and not {PACKAGE.parent / (name.rpartition(".")[0].replace(".", "/") + ".py"),
-                 PACKAGE.parent / (name.replace(".", "/") + ".py")} & kept
+        and not {PACKAGE.parent / (module.replace(".", "/") + end)
+                 for module in (name, name.rpartition(".")[0])
+                 for end in (".py", "/__init__.py")} & kept
     }  # fmt: skip
     assert not beyond
 
 
-def test_numba_is_imported_in_one_file() -> None:
-    assert importers_of("numba", PACKAGE) <= {"_jit.py"}
+@pytest.mark.parametrize("module", ["numba", "llvmlite"])
+def test_numba_is_imported_in_one_folder(module: str) -> None:
+    assert {Path(path).parts[0] for path in importers_of(module, PACKAGE)} == {"_jit"}
 
 
 @pytest.mark.parametrize(

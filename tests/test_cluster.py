@@ -120,6 +120,8 @@ def test_data_are_sent_once_and_progress_covers_all_chains(
     monkeypatch.setattr(
         local.client, "submit", lambda *args, **how: (rounds.append(args), submit(*args, **how))[1]
     )
+    # a round has one chunk of draws at least, so that on any machine there are several
+    monkeypatch.setattr("slabfield.sampler.cluster.ROUND_SECONDS", 0.01)
     watch = Watch(3, 20, 2_000, auto=False)
     monkeypatch.setattr(SpikeSlabMRF, "_shown", lambda *_: _shown(watch))
     told: dict[str, Any] = {"n_chains": 3, "n_warmup": 20, "n_draws": 2_000, "random_state": 1}

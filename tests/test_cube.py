@@ -173,13 +173,13 @@ def test_particle_mass_is_the_mean_of_conditionals(n_nodes, size, k, strength):
     rng = np.random.default_rng(size)
     particles = rng.integers(0, 2, (n_nodes, 80)).astype(np.float32)
     engine = engine_with(model, state, particles, k)
-    nodes, mass = rng.permutation(n_nodes)[:size], np.zeros((1 << k, 4))
+    nodes, mass = rng.permutation(n_nodes)[:size], np.zeros((1 << k, cloud.GROUPS))
     open_block(engine, state, nodes, mass)
     expected = conditional(model, state, particles, nodes)
     # single precision throughout
-    for lane in range(4):
-        mean = expected[:, 20 * lane : 20 * (lane + 1)].mean(axis=1)
-        np.testing.assert_allclose(mass[: 1 << size, lane] / 20, mean, rtol=2e-4, atol=3e-7)
+    for lane in range(cloud.GROUPS):
+        mean = expected[:, lane :: cloud.GROUPS].mean(axis=1)
+        np.testing.assert_allclose(mass[: 1 << size, lane] / 5, mean, rtol=2e-4, atol=3e-7)
     np.testing.assert_allclose(
         mass[: 1 << size].sum(axis=1) / 80, expected.mean(axis=1), rtol=2e-4, atol=3e-7
     )
@@ -256,13 +256,20 @@ def test_weighted_particles_follow_a_change_at_once(n_sweeps, strength):
 
 
 def test_particles_drawn_anew_are_those_with_weight():
-    states = np.arange(12, dtype=np.float32).reshape(2, 6)
-    importance = np.array([0.0, 3.0, 0.5, 0.5, 0.0, 2.0], np.float32)
-    parents, room = np.zeros(6, np.int32), np.zeros(6, np.float32)
+    n = 3 * cloud.GROUPS
+    states = np.arange(2 * n, dtype=np.float32).reshape(2, n)
+    importance = np.ones(n, np.float32)
+    # of the first two groups; all others stay as they are
+    importance.reshape(3, -1)[:, 0] = [0.0, 3.0, 0.5]
+    importance.reshape(3, -1)[:, 1] = [0.5, 0.0, 2.0]
+    parents, room = np.zeros(n, np.int32), np.zeros(n, np.float32)
     cloud.resample_all(states, importance, 0.4, parents, room)
-    assert parents.tolist() == [1, 1, 1, 2, 5, 5]
-    assert states[1].tolist() == [7, 7, 7, 8, 11, 11]
-    assert importance.tolist() == [1.0] * 6
+    kept, of = np.arange(n).reshape(3, -1), parents.reshape(3, -1)
+    assert of[:, 0].tolist() == [kept[1, 0], kept[1, 0], kept[1, 0]]
+    assert of[:, 1].tolist() == [kept[2, 0], kept[2, 1], kept[2, 1]]
+    assert np.array_equal(of[:, 2:], kept[:, 2:])
+    assert np.array_equal(states, np.stack([parents, n + parents]))
+    assert importance.tolist() == [1.0] * n
 
 
 @pytest.mark.parametrize("n_sweeps", [0, 2])
@@ -322,7 +329,7 @@ def test_more_and_fewer_particles_begin_as_copies():
 
 # --- noise -------------------------------------------------------------------------------------
 
-N_ROWS, N_LANES, N_PARTICLES, N_REPEATS = 400, 16, 64, 1500
+N_ROWS, N_PARTICLES, N_REPEATS = 400, 64, 1500
 # nodes of the block, and the edge that is judged
 NODES, LOW, HIGH = np.array([2, 5, 0, 3]), 0, 1
 
@@ -364,7 +371,7 @@ def noisy_case():
     found = []
     for _ in range(N_REPEATS):
         engine.states[:] = enumeration.sample(field, N_PARTICLES, rng).T
-        found.append(judged(engine, N_LANES))
+        found.append(judged(engine, cloud.GROUPS))
     return exact, np.array(found).T[:4]
 
 
@@ -384,11 +391,11 @@ def test_noise_of_the_slope_is_the_variance_of_the_mode():
 
 
 def test_noise_of_lanes_that_are_random_numbers():
-    lanes = np.random.default_rng(1).gamma(30.0, size=(4, N_LANES, 4000))
+    lanes = np.random.default_rng(1).gamma(30.0, size=(4, cloud.GROUPS, 4000))
     pair = (*(lanes.sum(axis=1).mean(axis=1) / lanes.sum(axis=(0, 1)).mean()), 0.4, 0.3)
     seen, told = [], []
     for t in range(4000):
-        residual = np.zeros(N_LANES)
+        residual = np.zeros(cloud.GROUPS)
         evidence, slope = noise_at(lanes[:, :, t].copy(), 50.0, pair, 0.8, residual)
         told.append((evidence, slope))
         seen.append(log_mean_and_slope(lanes[:, :, t].sum(axis=1), 50.0, pair, 0.8))

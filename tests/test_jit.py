@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from slabfield._jit import fast, inner, jit, numba
+from slabfield._jit import inner, jit, numba
 from slabfield.kernels.table import exponentiate
 
 
-@fast
+@inner
 def total(values):
     result = np.float32(0.0)
     for k in range(values.size):
@@ -35,7 +35,7 @@ def shared_functions(dispatcher) -> list[str]:
 
 
 def test_a_function_that_python_calls_shares_no_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("slabfield._jit.CACHE_FOLDER", None)
+    monkeypatch.setattr("slabfield._jit.compiler.CACHE_FOLDER", None)
     compiled = jit(sealed_root)
     values = np.arange(1_000, dtype=np.float32)
     np.testing.assert_allclose(compiled(values), np.sqrt(np.sum(values**2)), rtol=1e-5)

@@ -10,6 +10,7 @@ import pytest
 from scipy import integrate, stats
 
 from helpers import draw_windows, draws_around, integrals, surveys
+from slabfield._jit import polynomial
 from slabfield.kernels import gibbs, table
 from slabfield.kernels.counts import count_all_pairs, n_words, pack
 
@@ -57,8 +58,7 @@ def test_resample_draws_with_the_logistic_probability(field):
 def test_rational_tanh_is_within_its_stated_error():
     y = np.linspace(-9, 9, 100_001).astype(np.float32)
     z = y * y
-    top = y * (gibbs.P0 + z * (gibbs.P1 + z * (gibbs.P2 + z * (gibbs.P3 + z * gibbs.P4))))
-    bottom = gibbs.ONE + z * (gibbs.Q1 + z * (gibbs.Q2 + z * (gibbs.Q3 + z * gibbs.Q4)))
+    top, bottom = y * polynomial(z, gibbs.NUMERATOR), polynomial(z, gibbs.DENOMINATOR)
     assert np.abs(top.astype(float) / bottom - np.tanh(y.astype(float))).max() < 4e-7
 
 

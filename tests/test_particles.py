@@ -14,7 +14,8 @@ import pytest
 from ranks import BIAS_SCALE, rank_p_value
 from slabfield.datasets import make_block
 from slabfield.exact import enumeration
-from slabfield.likelihood.cubes import LEAST_FORESTS, N_LANES, particle_cubes, with_chances
+from slabfield.kernels.cloud import GROUPS
+from slabfield.likelihood.cubes import LEAST_FORESTS, particle_cubes, with_chances
 from slabfield.models.binary import BinaryPairwise
 from slabfield.models.protocol import Sums
 from slabfield.moves.pair import new_tally
@@ -117,10 +118,10 @@ def test_warm_up_settles_what_it_was_not_told_and_keeps_what_it_was():
 
 
 def test_numbers_of_particles():
-    assert [whole_lanes(n) for n in (1, 16, 17, 1000)] == [N_LANES, 16, 32, 1008]
+    assert [whole_lanes(n) for n in (1, 16, 17, 1000)] == [GROUPS, 16, 32, 1008]
     for n_rows in (1.0, 100.0, 300.0, 1e9):
         n = first_number(n_rows)
-        assert n % N_LANES == 0
+        assert n % GROUPS == 0
         assert FEWEST_PARTICLES <= n <= MOST_PARTICLES
 
 

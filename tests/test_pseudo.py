@@ -12,7 +12,7 @@ from scipy import integrate, optimize, stats
 from slabfield._jit import jit
 from slabfield.datasets import make_block
 from slabfield.exact import enumeration
-from slabfield.kernels.rows import SEGMENTS, fill_probability, log_sum, power_sums, tilted_sums
+from slabfield.kernels.rows import WIDTH, fill_probability, log_sum, power_sums, tilted_sums
 from slabfield.likelihood.pseudo import pseudo_rows
 from slabfield.models.binary import BinaryPairwise
 from slabfield.moves.rows import (
@@ -36,16 +36,14 @@ def silent(_):
     pass
 
 
-@pytest.mark.parametrize("n", [8, 104, 5_000])
+@pytest.mark.parametrize("n", [8, 104, 5_000, 80_000])
 def test_sums_over_rows_equal_plain_numpy(n):
     rng = np.random.default_rng(n)
     p, x = rng.random((2, n)), rng.integers(0, 2, (3, n)).astype(float)
-    m = n // SEGMENTS
-    room, bounds, times = np.zeros(m), np.array([0, m // 3, m]), np.array([1.0, 2.5])
-    counted = np.tile(np.repeat(times, np.diff(bounds)), SEGMENTS)
-    parts = p.reshape(2, SEGMENTS, -1), x.reshape(3, SEGMENTS, -1)
+    bounds, times = np.array([0, n // (3 * WIDTH) * WIDTH, n]), np.array([1.0, 2.5])
+    counted = np.repeat(times, np.diff(bounds))
     for low, change in [(0.3, -0.2), (np.exp(-60.0) - 1, np.exp(70.0)), (-0.999999, 1e-7)]:
-        got = log_sum(*parts, 1, 2, low, change, room, room.view(np.int64), bounds, times)
+        got = log_sum(p, x, 1, 2, low, change, bounds, times)
         each = np.log1p(p[1] * (low + x[2] * change))
         assert got == pytest.approx((counted * each).sum(), rel=1e-10)
     factor = 1.3 + x[0] * 0.4
@@ -74,10 +72,7 @@ def test_probabilities_of_fields():
 @jit
 def look_at(engine, i, j, u, v, counts, shape, n_draws, rng):
     """Series with its error, integral, draws, and values on a grid, for one edge."""
-    rows = (
-        engine.p, engine.x, engine.counted, engine.p_parts, engine.x_parts, engine.room,
-        engine.bits, engine.bounds, engine.times,
-    )  # fmt: skip
+    rows = engine.p, engine.x, engine.counted, engine.bounds, engine.times
     total, n_rows = engine.total, engine.n_rows
     sides = i, j, u, v
     evidence, error, start = log_evidence_series(
@@ -114,7 +109,7 @@ def test_rows_that_count_more_than_once_are_held_once():
     np.testing.assert_allclose(found[0], found[1], rtol=1e-9)
     # a third of the places, but for those that fill up
     one, other = pseudo_rows(model, rows, 0.5, times), pseudo_rows(model, repeated, 0.5)
-    assert one.p.shape[1] <= 21 + 4 * (SEGMENTS - 1)
+    assert one.p.shape[1] <= 21 + 4 * (WIDTH - 1)
     assert other.p.shape[1] >= times.sum()
 
 

@@ -56,7 +56,7 @@ def table_of(engine, state, nodes):
 
 
 def lanes_of(values):
-    return values.reshape(16, -1).mean(axis=1)
+    return values.reshape(-1, 16).mean(axis=0)
 
 
 @pytest.mark.parametrize("i", range(N_NODES))
@@ -71,7 +71,7 @@ def test_chances_are_conditional_probabilities(engine_and_state, i):
         lanes_of(engine.work.chance[1, i]), both[1::2].sum(axis=0), rtol=1e-5
     )
     for k in range(2):
-        sums = engine.work.chance[k, i].reshape(16, -1).sum(axis=1)
+        sums = engine.work.chance[k, i].reshape(-1, 16).sum(axis=0)
         np.testing.assert_allclose(engine.work.chance_sums[k, i], sums, rtol=1e-5)
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from slabfield._jit import fast, jit
+from slabfield._jit import inner, jit
 from slabfield.kernels.gibbs import sweep
 from slabfield.kernels.table import add_times
 
 
-@fast
+@inner
 def add_where_both(total, factor, state, other):
     """Add a number in every particle in which two nodes are 1."""
     for t in range(total.size):

@@ -10,9 +10,11 @@ other half of its nodes (equation 18). Means over particles are matrix products 
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from slabfield._jit import fast, inner
+from slabfield._jit import full, inner, load, multiply_add, polynomial, reduce_add, store
 from slabfield.kernels.gibbs import accumulate
 from slabfield.kernels.table import largest_of
 
@@ -21,12 +23,15 @@ LN2 = np.float32(0.6931471805599453)
 LOWEST = np.float32(-80.0)
 FURTHEST = np.float32(25.0)
 ZERO, HALF, ONE = np.float32(0.0), np.float32(0.5), np.float32(1.0)
-C2, C3, C4, C5, C6 = (np.float32(1.0 / f) for f in (2, 6, 24, 120, 720))
+TAYLOR = tuple(np.float32(1.0 / math.factorial(k)) for k in range(7))
 SCALE = np.float32(2.0**-24)
+# Groups of particles that are independent of each other, so that how much they differ tells the
+# noise of their sum; particle t is in group t % GROUPS
+GROUPS = 16
 ONE_BIT, TWO_BIT, FOUR = np.int32(1), np.int32(2), np.int32(4)
 
 
-@fast
+@inner
 def exponentiate_single(values, powers, bits):
     """Replace values of at most zero by their exponentials, to 1e-7; below e^-80 they become it.
 
@@ -35,15 +40,14 @@ def exponentiate_single(values, powers, bits):
     for t in range(values.size):
         x = values[t]
         x = LOWEST if x < LOWEST else x
-        k = np.floor(x * LOG2E + HALF)
-        r = x - k * LN2
-        values[t] = ONE + r * (ONE + r * (C2 + r * (C3 + r * (C4 + r * (C5 + r * C6)))))
+        k = np.floor(multiply_add(x, LOG2E, HALF))
+        values[t] = polynomial(multiply_add(k, -LN2, x), TAYLOR)
         bits[t] = np.int32(np.int32(np.int32(k) + np.int32(127)) << np.int32(23))
     for t in range(values.size):
         values[t] *= powers[t]
 
 
-@fast
+@inner
 def fill_uniform(lanes, uniform):
     """Draw one number from (0, 1) in every particle's random lane (xoshiro128+)."""
     s0, s1, s2, s3 = lanes[0], lanes[1], lanes[2], lanes[3]
@@ -60,14 +64,14 @@ def fill_uniform(lanes, uniform):
         uniform[t] = (np.float32(np.int32(word >> np.uint32(8))) + HALF) * SCALE
 
 
-@fast
+@inner
 def negative_size(field, low):
     """Fill ``low`` with -|h|."""
     for t in range(field.size):
         low[t] = -field[t] if field[t] > ZERO else field[t]
 
 
-@fast
+@inner
 def chance_of(field, low, chance):
     """Probability of 1 in every particle, given the field h and e^-|h|."""
     for t in range(field.size):
@@ -75,7 +79,7 @@ def chance_of(field, low, chance):
         chance[t] = (ONE if field[t] > ZERO else small) / (ONE + small)
 
 
-@fast
+@inner
 def joint_exponents(field, partner, weight, with_partner):
     """Keep fields within what single precision can exponentiate; add the coupling to one."""
     for t in range(field.size):
@@ -85,7 +89,7 @@ def joint_exponents(field, partner, weight, with_partner):
         field[t], partner[t], with_partner[t] = h, g, g + weight
 
 
-@fast
+@inner
 def joint_chance(field, partner, with_partner, chance):
     """Probability of 1 with a partner summed out, from the exponentials of their fields."""
     for t in range(field.size):
@@ -93,29 +97,25 @@ def joint_chance(field, partner, with_partner, chance):
         chance[t] = one / (one + ONE + partner[t])
 
 
-@fast
-def lane_sums(values, sums):
-    """Sum the values of every lane's particles."""
-    width = values.size // sums.size
-    for lane in range(sums.size):
-        total = ZERO
-        for t in range(width):
-            total += values[lane * width + t]
-        sums[lane] = total
+@inner
+def group_sums(values, sums):
+    """Sum the values of every group's particles."""
+    total = full(ZERO, GROUPS)
+    for t in range(0, values.size, GROUPS):
+        total += load(values, t, GROUPS)
+    store(sums, 0, total)
 
 
-@fast
-def lane_products(one, other, sums):
-    """Sum the products of two rows over every lane's particles."""
-    width = one.size // sums.size
-    for lane in range(sums.size):
-        total = ZERO
-        for t in range(width):
-            total += one[lane * width + t] * other[lane * width + t]
-        sums[lane] = total
+@inner
+def group_products(one, other, sums):
+    """Sum the products of two rows over every group's particles."""
+    total = full(ZERO, GROUPS)
+    for t in range(0, one.size, GROUPS):
+        total = multiply_add(load(one, t, GROUPS), load(other, t, GROUPS), total)
+    store(sums, 0, total)
 
 
-@fast
+@inner
 def branch_single(source, target, field, low):
     """As :func:`slabfield.kernels.cube.branch`, in single precision."""
     for t in range(source.size):
@@ -124,17 +124,17 @@ def branch_single(source, target, field, low):
         source[t] = before * small if positive else before
 
 
-@fast
+@inner
 def sum_products(upper, mixed, total):
     """Normaliser of every particle: the sum of upper * mixed over the rows."""
     for t in range(total.size):
         total[t] = ZERO
     for s in range(upper.shape[0]):
         for t in range(total.size):
-            total[t] += upper[s, t] * mixed[s, t]
+            total[t] = multiply_add(upper[s, t], mixed[s, t], total[t])
 
 
-@fast
+@inner
 def weigh_rows(upper, total, importance, each, scaled):
     """Fill ``scaled`` with upper * importance / total; ``each`` is room for a row."""
     for t in range(total.size):
@@ -144,19 +144,20 @@ def weigh_rows(upper, total, importance, each, scaled):
             scaled[s, t] = upper[s, t] * each[t]
 
 
-@fast
+@inner
 def reweigh(importance, after, before):
     """Multiply weights by after / before; return their sum and sum of squares."""
-    total, squares = ZERO, ZERO
     for t in range(importance.size):
-        w = importance[t] * after[t] / before[t]
-        importance[t] = w
+        importance[t] = importance[t] * after[t] / before[t]
+    total, squares = full(ZERO, GROUPS), full(ZERO, GROUPS)
+    for t in range(0, importance.size, GROUPS):
+        w = load(importance, t, GROUPS)
         total += w
-        squares += w * w
-    return total, squares
+        squares = multiply_add(w, w, squares)
+    return reduce_add(total), reduce_add(squares)
 
 
-@fast
+@inner
 def rescale(importance, factor):
     """Multiply all weights by a number."""
     for t in range(importance.size):
@@ -167,16 +168,20 @@ def rescale(importance, factor):
 def resample_all(states, importance, uniform, parents, room):
     """Draw particles anew in proportion to their weights, which become one.
 
-    One uniform number decides for all ("systematic"), so that copies stay near their places: most
-    in the lane of the one they were copied from.
+    One uniform number decides for all ("systematic"), group by group, so that most copies are in
+    the group of the one they were copied from.
     """
     n, child, reached = importance.size, 0, 0.0
-    for t in range(n):
+    each = n // GROUPS
+    for place in range(n):
+        t = place % each * GROUPS + place // each
         reached += importance[t]
         while child < n and child + uniform < reached:
-            parents[child] = t
+            parents[child % each * GROUPS + child // each] = t
             child += 1
-    parents[child:] = n - 1
+    while child < n:
+        parents[child % each * GROUPS + child // each] = n - 1
+        child += 1
     importance[:] = ONE
     for i in range(states.shape[0]):
         row = states[i]
@@ -185,7 +190,7 @@ def resample_all(states, importance, uniform, parents, room):
         row[:] = room
 
 
-@fast
+@inner
 def mix(weights, lower, mixed):
     """Fill ``mixed`` with the product of ``weights`` and ``lower``, four of its rows at a time."""
     n, size = lower.shape[1], lower.shape[0]
@@ -195,49 +200,54 @@ def mix(weights, lower, mixed):
                 mixed[s, t] = weights[s, 0] * lower[0, t]
             for r in range(1, size):
                 for t in range(n):
-                    mixed[s, t] += weights[s, r] * lower[r, t]
+                    mixed[s, t] = multiply_add(weights[s, r], lower[r, t], mixed[s, t])
             continue
         for r in range(0, size, 4):
             a, b, c, d = weights[s, r], weights[s, r + 1], weights[s, r + 2], weights[s, r + 3]
             keep = ZERO if r == 0 else ONE
             for t in range(n):
-                mixed[s, t] = (
-                    keep * mixed[s, t] + (a * lower[r, t] + b * lower[r + 1, t])
-                    + (c * lower[r + 2, t] + d * lower[r + 3, t])
-                )  # fmt: skip
-
-
-@fast
-def four_dots(x, p, q, r, s):
-    """Products of one row with four others."""
-    a, b, c, d = ZERO, ZERO, ZERO, ZERO
-    for t in range(x.size):
-        a += x[t] * p[t]
-        b += x[t] * q[t]
-        c += x[t] * r[t]
-        d += x[t] * s[t]
-    return a, b, c, d
+                two = multiply_add(b, lower[r + 1, t], a * lower[r, t])
+                four = multiply_add(d, lower[r + 3, t], multiply_add(c, lower[r + 2, t], two))
+                mixed[s, t] = multiply_add(keep, mixed[s, t], four)
 
 
 @inner
-def add_up(scaled, lower, begin, end, products):
-    """Fill ``products`` with scaled times lower transposed, over the particles begin to end.
+def add_up(scaled, lower, products):
+    """Fill ``products`` with what each group adds to scaled times lower transposed.
 
-    Rows are cut out first: from an index that might be negative no vector code is made.
+    Of the product's entry (s, r), row s times the number of lower rows, plus r, has the sums over
+    the particles of every group.
     """
-    size = lower.shape[0]
+    size, n = lower.shape
+    nothing = full(ZERO, GROUPS)
     for r in range(0, size, 4):
         second, third = min(r + 1, size - 1), min(r + 2, size - 1)
         fourth = min(r + 3, size - 1)
-        p, q = lower[r, begin:end], lower[second, begin:end]
-        u, v = lower[third, begin:end], lower[fourth, begin:end]
+        p, q, u, v = lower[r], lower[second], lower[third], lower[fourth]
         for s in range(scaled.shape[0]):
-            a, b, c, d = four_dots(scaled[s, begin:end], p, q, u, v)
-            products[s, fourth], products[s, third] = d, c
-            products[s, second], products[s, r] = b, a
+            x = scaled[s]
+            a, b, c, d = nothing, nothing, nothing, nothing
+            for t in range(0, n, GROUPS):
+                value = load(x, t, GROUPS)
+                a = multiply_add(value, load(p, t, GROUPS), a)
+                b = multiply_add(value, load(q, t, GROUPS), b)
+                c = multiply_add(value, load(u, t, GROUPS), c)
+                d = multiply_add(value, load(v, t, GROUPS), d)
+            store(products[s * size + fourth], 0, d)
+            store(products[s * size + third], 0, c)
+            store(products[s * size + second], 0, b)
+            store(products[s * size + r], 0, a)
 
 
-@fast
+@inner
+def scale_states(products, weights, n_states, mass):
+    """Fill ``mass`` with the sums by group, each state times its weight."""
+    for s in range(n_states):
+        for t in range(GROUPS):
+            mass[s, t] = products[s, t] * weights[s]
+
+
+@inner
 def pick_upper(upper, mixed, total, uniform, running, picked, chosen):
     """Draw the state of the upper half in every particle, with the other half summed out.
 
@@ -251,13 +261,13 @@ def pick_upper(upper, mixed, total, uniform, running, picked, chosen):
         chosen[t] = mixed[0, t]
     for s in range(size - 1):
         for t in range(n):
-            running[t] -= upper[s, t] * mixed[s, t]
+            running[t] = multiply_add(-upper[s, t], mixed[s, t], running[t])
             further = running[t] > ZERO
             picked[t] += np.int32(1) if further else np.int32(0)
             chosen[t] = mixed[s + 1, t] if further else chosen[t]
 
 
-@fast
+@inner
 def pick_lower(lower, weights, uniform, running, upper_state, picked):
     """Draw the state of the lower half in every particle, given that of the upper half.
 
@@ -278,11 +288,12 @@ def pick_lower(lower, weights, uniform, running, upper_state, picked):
             one, two = (state & ONE_BIT) != 0, (state & TWO_BIT) != 0
             below = (w3 if one else w2) if two else (w1 if one else w0)
             above = (w7 if one else w6) if two else (w5 if one else w4)
-            running[t] -= lower[s, t] * (above if state >= FOUR else below)
+            weight = above if state >= FOUR else below
+            running[t] = multiply_add(-lower[s, t], weight, running[t])
             picked[t] += np.int32(1) if running[t] > ZERO else np.int32(0)
 
 
-@fast
+@inner
 def write_bit(state, picked, bit):
     """Set a node's states to a bit of the states drawn."""
     for t in range(state.size):

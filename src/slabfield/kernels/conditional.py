@@ -6,17 +6,9 @@ import math
 
 import numpy as np
 
-from slabfield._jit import fast, inner, jit
+from slabfield._jit import inner, jit
+from slabfield.kernels.logistic import dot
 from slabfield.kernels.table import fill_table, total_of
-
-
-@fast
-def local_field(weights, row):
-    """Sum of products of a row of couplings with a row of states."""
-    total = 0.0
-    for j in range(row.size):
-        total += weights[j] * row[j]
-    return total
 
 
 @inner
@@ -54,7 +46,7 @@ def conditional_log_probabilities(bias, coupling, rows, groups, out):
         joint = 0.0
         for a in range(size):
             i = group[a]
-            given = local_field(coupling[i], row)
+            given = dot(coupling[i], row)
             inside = 0.0
             for b in range(size):
                 matrix[a, b] = coupling[i, group[b]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from slabfield._jit import count_bits, fast, inner, jit
+from slabfield._jit import count_bits, inner, jit, load, reduce_add
 
 
 def n_words(n_particles: int) -> int:
@@ -12,13 +12,10 @@ def n_words(n_particles: int) -> int:
     return -(-n_particles // 64)
 
 
-@fast
+@inner
 def pack_full(state, start, powers):
     """Pack 16 zeros and ones into a number, the first lowest: a dot product, exact in float32."""
-    total = np.float32(0.0)
-    for t in range(16):
-        total += state[start + t] * powers[t]
-    return total
+    return reduce_add(load(state, start, 16) * load(powers, 0, 16))
 
 
 @jit
@@ -50,7 +47,7 @@ def count_pair(packed, i, j):
     return np.int64(total)
 
 
-@fast
+@inner
 def add_row(counts, word, words):
     """Add to ``counts`` the number of bits that ``word`` shares with each of ``words``."""
     for j in range(words.size):

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from slabfield._jit import fast, inner
-from slabfield.kernels.table import exponentiate, largest_of
+from slabfield._jit import full, inner, load, multiply_add, reduce_add
+from slabfield.kernels.table import NARROW, exponentiate, largest_of
 
 
-@fast
+@inner
 def rest_weights(bias, matrix, k, log_weight, scratch):
     """Log weights of all states of the nodes from k on, by doubling."""
     log_weight[0] = 0.0
@@ -37,7 +37,7 @@ def rest_weights(bias, matrix, k, log_weight, scratch):
             upper[t] = log_weight[t] + scratch[t]
 
 
-@fast
+@inner
 def rest_fields(bias, matrix, k, fields, low, log_weight):
     """Fields h of the first k nodes in all states of the others, and -|h|.
 
@@ -59,7 +59,7 @@ def rest_fields(bias, matrix, k, fields, low, log_weight):
             log_weight[t] += field if positive else 0.0
 
 
-@fast
+@inner
 def branch(source, target, field, low):
     """One node more: ``target`` gets the weights with the node at 1, ``source`` those at 0.
 
@@ -103,6 +103,56 @@ def block_energy(shift, matrix, energy):
 
 
 @inner
+def eight_dots(one, two, p, q, r, s):
+    """Products of each of two rows with four others."""
+    whole = one.size - one.size % NARROW
+    a, b, c, d = full(0.0, NARROW), full(0.0, NARROW), full(0.0, NARROW), full(0.0, NARROW)
+    e, f, g, h = full(0.0, NARROW), full(0.0, NARROW), full(0.0, NARROW), full(0.0, NARROW)
+    for t in range(0, whole, NARROW):
+        x, y = load(one, t, NARROW), load(two, t, NARROW)
+        value = load(p, t, NARROW)
+        a, e = multiply_add(x, value, a), multiply_add(y, value, e)
+        value = load(q, t, NARROW)
+        b, f = multiply_add(x, value, b), multiply_add(y, value, f)
+        value = load(r, t, NARROW)
+        c, g = multiply_add(x, value, c), multiply_add(y, value, g)
+        value = load(s, t, NARROW)
+        d, h = multiply_add(x, value, d), multiply_add(y, value, h)
+    first = reduce_add(a), reduce_add(b), reduce_add(c), reduce_add(d)
+    second = reduce_add(e), reduce_add(f), reduce_add(g), reduce_add(h)
+    for t in range(whole, one.size):
+        first = (
+            multiply_add(one[t], p[t], first[0]), multiply_add(one[t], q[t], first[1]),
+            multiply_add(one[t], r[t], first[2]), multiply_add(one[t], s[t], first[3]),
+        )  # fmt: skip
+        second = (
+            multiply_add(two[t], p[t], second[0]), multiply_add(two[t], q[t], second[1]),
+            multiply_add(two[t], r[t], second[2]), multiply_add(two[t], s[t], second[3]),
+        )  # fmt: skip
+    return first, second
+
+
+@inner
+def multiply_rows(upper, lower, product):
+    """Fill ``product`` with upper times lower transposed; their numbers of rows are powers of two.
+
+    Where there are fewer than two or four rows, some are taken twice.
+    """
+    n_upper, n_lower = product.shape
+    for a in range(0, n_upper, 2):
+        b = min(a + 1, n_upper - 1)
+        for c in range(0, n_lower, 4):
+            d, e, f = min(c + 1, n_lower - 1), min(c + 2, n_lower - 1), min(c + 3, n_lower - 1)
+            first, second = eight_dots(upper[a], upper[b], lower[c], lower[d], lower[e], lower[f])
+            product[a, f], product[a, e], product[a, d], product[a, c] = (
+                first[3], first[2], first[1], first[0],
+            )  # fmt: skip
+            product[b, f], product[b, e], product[b, d], product[b, c] = (
+                second[3], second[2], second[1], second[0],
+            )  # fmt: skip
+
+
+@inner
 def exact_mass(bias, matrix, k, work, mass):
     """Fill ``mass`` with the weights of the states of the first k nodes, all others summed out.
 
@@ -112,7 +162,7 @@ def exact_mass(bias, matrix, k, work, mass):
     doubling; the sum over the rest is then a matrix product. ``work`` is what
     :func:`new_exact_work` returns. Returned is the log of what the weights have been divided by.
     """
-    fields, log_weight, scratch, low, lower_room, upper_room, energy = work
+    fields, log_weight, scratch, low, lower_room, upper_room, energy, product_room = work
     n_rest = bias.size - k
     size, first = 1 << n_rest, k // 2
     lower = lower_room[: size << first].reshape((1 << first, size))
@@ -130,7 +180,8 @@ def exact_mass(bias, matrix, k, work, mass):
         half, place = (lower, b) if b < first else (upper, b - first)
         for s in range(1 << place):
             branch(half[s], half[(1 << place) + s], field, row)
-    product = np.dot(upper, lower.T)
+    product = product_room[: 1 << k].reshape((1 << (k - first), 1 << first))
+    multiply_rows(upper, lower, product)
     block_energy(np.zeros(k), matrix, energy)
     states = energy[: 1 << k]
     largest_inside = largest_of(states)
@@ -151,14 +202,33 @@ def new_exact_work(n_nodes: int, least: int, k: int) -> tuple[np.ndarray, ...]:
         np.zeros(size << (k // 2)),
         np.zeros(size << (k - k // 2)),
         np.zeros(1 << k),
+        np.zeros(1 << k),
     )
 
 
-@fast
+@inner
 def quadrants(mass, k, low, high, sums):
     """Sums of the mass, by lane, where the nodes low < high are (0,0), (1,0), (0,1), (1,1)."""
     a, b = 1 << low, 1 << high
     lanes = mass.shape[1]
+    if lanes == 1 and a >= NARROW:
+        states = mass.reshape(mass.size)
+        w00, w10, w01, w11 = (
+            full(0.0, NARROW),
+            full(0.0, NARROW),
+            full(0.0, NARROW),
+            full(0.0, NARROW),
+        )
+        for outer in range(0, 1 << k, 2 * b):
+            for middle in range(outer, outer + b, 2 * a):
+                for s in range(middle, middle + a, NARROW):
+                    w00 += load(states, s, NARROW)
+                    w10 += load(states, s + a, NARROW)
+                    w01 += load(states, s + b, NARROW)
+                    w11 += load(states, s + a + b, NARROW)
+        sums[0, 0], sums[1, 0] = reduce_add(w00), reduce_add(w10)
+        sums[2, 0], sums[3, 0] = reduce_add(w01), reduce_add(w11)
+        return
     if lanes == 1:
         s00, s10, s01, s11 = 0.0, 0.0, 0.0, 0.0
         for outer in range(0, 1 << k, 2 * b):
@@ -181,10 +251,18 @@ def quadrants(mass, k, low, high, sums):
                     sums[3, t] += mass[s + a + b, t]
 
 
-@fast
+@inner
 def halves(mass, k, node, sums):
     """Sums of the mass where a node of the block is 0 (first row of ``sums``) and 1 (last)."""
     a = 1 << node
+    if mass.shape[1] == 1:
+        none, one = 0.0, 0.0
+        for outer in range(0, 1 << k, 2 * a):
+            for s in range(outer, outer + a):
+                none += mass[s, 0]
+                one += mass[s + a, 0]
+        sums[0, 0], sums[3, 0] = none, one
+        return
     sums[:] = 0.0
     for outer in range(0, 1 << k, 2 * a):
         for s in range(outer, outer + a):
@@ -193,7 +271,7 @@ def halves(mass, k, node, sums):
                 sums[3, t] += mass[s + a, t]
 
 
-@fast
+@inner
 def tilt(mass, k, low, high, first, second, both):
     """Multiply the mass where only ``low`` is 1, only ``high`` is, and both are."""
     a, b = 1 << low, 1 << high
@@ -206,7 +284,7 @@ def tilt(mass, k, low, high, first, second, both):
                     mass[s + a + b, t] *= both
 
 
-@fast
+@inner
 def tilt_node(mass, k, node, factor):
     """Multiply the mass where a node of the block is 1."""
     a = 1 << node

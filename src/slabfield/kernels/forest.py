@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 
-from slabfield._jit import fast, inner
+from slabfield._jit import inner, multiply_add
 from slabfield.kernels.cloud import (
     FURTHEST,
     ONE,
@@ -96,7 +96,7 @@ def plant(neighbours, weights, degree, inside, leader, order, above, rng):
     return count
 
 
-@fast
+@inner
 def bound(field):
     """Cut a field to what single precision can exponentiate."""
     for t in range(field.size):
@@ -104,26 +104,26 @@ def bound(field):
         field[t] = -FURTHEST if h < -FURTHEST else FURTHEST if h > FURTHEST else h
 
 
-@fast
+@inner
 def tell_parent(odds, factor, parent):
     """Multiply a parent's odds by what its child's tree says of it; none leave their bounds."""
     for t in range(odds.size):
-        told = parent[t] * ((ONE + odds[t] * factor) / (ONE + odds[t]))
+        told = parent[t] * (multiply_add(odds[t], factor, ONE) / (ONE + odds[t]))
         parent[t] = LEAST_ODDS if told < LEAST_ODDS else MOST_ODDS if told > MOST_ODDS else told
 
 
-@fast
+@inner
 def add_factor(odds, parent, factor):
     """Multiply the odds of a child by a factor where its parent is 1."""
     for t in range(odds.size):
         odds[t] *= factor if parent[t] > 0 else ONE
 
 
-@fast
+@inner
 def draw_by_odds(state, odds, uniform):
     """Draw one node in every particle, given its odds to be 1."""
     for t in range(odds.size):
-        state[t] = ONE if uniform[t] * (ONE + odds[t]) < odds[t] else ZERO
+        state[t] = ONE if multiply_add(uniform[t], odds[t], uniform[t]) < odds[t] else ZERO
 
 
 @inner

@@ -11,19 +11,20 @@ from mmap import mmap
 import numpy as np
 from numpy.typing import NDArray
 
-from slabfield._jit import fast, inner, jit
+from slabfield._jit import inner, jit, multiply_add, polynomial
 
 # tanh(y) = y P(y^2) / Q(y^2) on |y| <= LIMIT to 2e-8, 3e-7 in single precision: the equal-ripple
 # rational, fitted by linear programming. Beyond LIMIT, 1 - |tanh| is below 2e-8.
 LIMIT = np.float32(9.0)
-P0, P1, P2, P3, P4 = (
+NUMERATOR = (
     np.float32(0.9999999063168353),
     np.float32(0.1337319785149892),
     np.float32(0.003486582227342444),
     np.float32(2.0471840123004673e-05),
     np.float32(1.318424285839516e-08),
 )
-Q1, Q2, Q3, Q4 = (
+DENOMINATOR = (
+    np.float32(1.0),
     np.float32(0.46706494700147777),
     np.float32(0.025841980107271404),
     np.float32(0.00032713861277796285),
@@ -50,7 +51,7 @@ def new_lists(n_nodes: int) -> tuple[NDArray[np.int32], NDArray[np.float32], NDA
     return neighbours, weights, np.zeros(n_nodes, np.int64)
 
 
-@fast
+@inner
 def accumulate(field, bias, neighbours, weights, degree, states):
     r"""Fill ``field`` with :math:`b_i + \sum_j \theta_{ij} x_j`, four neighbours at a time."""
     n = field.size
@@ -62,17 +63,19 @@ def accumulate(field, bias, neighbours, weights, degree, states):
         c, d = states[neighbours[k + 2]], states[neighbours[k + 3]]
         p, q, r, s = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
         for t in range(n):
-            field[t] += (p * a[t] + q * b[t]) + (r * c[t] + s * d[t])
+            two = multiply_add(q, np.float32(b[t]), multiply_add(p, np.float32(a[t]), field[t]))
+            four = multiply_add(r, np.float32(c[t]), two)
+            field[t] = multiply_add(s, np.float32(d[t]), four)
         k += 4
     while k < degree:
         a = states[neighbours[k]]
         p = weights[k]
         for t in range(n):
-            field[t] += p * a[t]
+            field[t] = multiply_add(p, np.float32(a[t]), field[t])
         k += 1
 
 
-@fast
+@inner
 def resample(state, field, lanes):
     r"""Draw one node in every particle: 1 where :math:`v < \tanh(h/2)`, v uniform on (-1, 1).
 
@@ -95,8 +98,8 @@ def resample(state, field, lanes):
         y = LIMIT if y > LIMIT else y
         y = -LIMIT if y < -LIMIT else y
         z = y * y
-        top = y * (P0 + z * (P1 + z * (P2 + z * (P3 + z * P4))))
-        bottom = ONE + z * (Q1 + z * (Q2 + z * (Q3 + z * Q4)))
+        top = y * polynomial(z, NUMERATOR)
+        bottom = polynomial(z, DENOMINATOR)
         state[t] = ONE if v * bottom < top else ZERO
 
 

@@ -10,41 +10,62 @@ import math
 
 import numpy as np
 
-from slabfield._jit import fast, inner
-from slabfield.kernels.table import exponentiate
+from slabfield._jit import (
+    fold_add,
+    full,
+    inner,
+    load,
+    multiply_add,
+    reduce_add,
+    reduce_multiply,
+    store,
+    where,
+)
+from slabfield.kernels.table import NARROW, WIDE, exponentiate
 
+# Rows that are summed at a time
+WIDTH = 8
 LOG_BLOCK = 64
 """Factors of at most 2 that are multiplied before one logarithm is taken."""
 
 
-@fast
+@inner
 def minus_absolute(predictor, out):
     """Fill ``out`` with minus the magnitudes of the predictor."""
     for r in range(out.size):
         out[r] = -abs(predictor[r])
 
 
-@fast
+@inner
 def finish_statistics(predictor, target, small, residual, weight):
     """Fill residuals and weights, given exp(-|predictor|); return the sum of the linear parts."""
-    total = 0.0
-    for r in range(predictor.size):
+    whole = predictor.size - predictor.size % WIDTH
+    linear, total = full(0.0, WIDTH), 0.0
+    for r in range(0, whole, WIDTH):
+        eta, e, y = load(predictor, r, WIDTH), load(small, r, WIDTH), load(target, r, WIDTH)
+        share = 1.0 / (1.0 + e)
+        store(residual, r, y - where(eta >= 0.0, share, e * share))
+        store(weight, r, e * share * share)
+        linear += where(eta >= 0.0, eta, 0.0) - y * eta
+    for r in range(whole, predictor.size):
         eta, e = predictor[r], small[r]
         share = 1.0 / (1.0 + e)
-        p = share if eta >= 0.0 else e * share
-        residual[r] = target[r] - p
+        residual[r] = target[r] - (share if eta >= 0.0 else e * share)
         weight[r] = e * share * share
         total += (eta if eta >= 0.0 else 0.0) - target[r] * eta
-    return total
+    return total + reduce_add(linear)
 
 
-@fast
+@inner
 def product_of(values, start, stop):
     """Product of 1 + value."""
-    product = 1.0
-    for r in range(start, stop):
+    whole = stop - (stop - start) % WIDTH
+    products, product = full(1.0, WIDTH), 1.0
+    for r in range(start, whole, WIDTH):
+        products *= 1.0 + load(values, r, WIDTH)
+    for r in range(whole, stop):
         product *= 1.0 + values[r]
-    return product
+    return product * reduce_multiply(products)
 
 
 @inner
@@ -65,26 +86,40 @@ def statistics(predictor, target, residual, weight, scratch):
     return total
 
 
-@fast
+@inner
 def dot(a, b):
     """Sum of products."""
-    total = 0.0
-    for r in range(b.size):
-        total += a[r] * b[r]
+    wide, narrow = b.size - b.size % WIDE, b.size - b.size % NARROW
+    sums = full(0.0, WIDE)
+    for r in range(0, wide, WIDE):
+        sums = multiply_add(load(a, r, WIDE), load(b, r, WIDE), sums)
+    few = fold_add(sums, NARROW)
+    for r in range(wide, narrow, NARROW):
+        few = multiply_add(load(a, r, NARROW), load(b, r, NARROW), few)
+    total = reduce_add(few)
+    for r in range(narrow, b.size):
+        total = multiply_add(a[r], b[r], total)
     return total
 
 
-@fast
+@inner
 def dot_four(a, b, c, d, e):
     """Four sums of products with one array."""
-    p, q, s, t = 0.0, 0.0, 0.0, 0.0
-    for r in range(e.size):
-        value = e[r]
-        p += a[r] * value
-        q += b[r] * value
-        s += c[r] * value
-        t += d[r] * value
-    return p, q, s, t
+    whole = e.size - e.size % WIDTH
+    p, q, s, t = full(0.0, WIDTH), full(0.0, WIDTH), full(0.0, WIDTH), full(0.0, WIDTH)
+    for r in range(0, whole, WIDTH):
+        value = load(e, r, WIDTH)
+        p = multiply_add(load(a, r, WIDTH), value, p)
+        q = multiply_add(load(b, r, WIDTH), value, q)
+        s = multiply_add(load(c, r, WIDTH), value, s)
+        t = multiply_add(load(d, r, WIDTH), value, t)
+    first, second, third, fourth = reduce_add(p), reduce_add(q), reduce_add(s), reduce_add(t)
+    for r in range(whole, e.size):
+        first = multiply_add(a[r], e[r], first)
+        second = multiply_add(b[r], e[r], second)
+        third = multiply_add(c[r], e[r], third)
+        fourth = multiply_add(d[r], e[r], fourth)
+    return first, second, third, fourth
 
 
 @inner
@@ -102,25 +137,18 @@ def dots(columns, chosen, n_chosen, values, out):
         k += 1
 
 
-@fast
+@inner
 def multiply(a, b, out):
     """Fill ``out`` with the products."""
     for r in range(out.size):
         out[r] = a[r] * b[r]
 
 
-@fast
+@inner
 def fill_with(out, value):
     """Fill ``out`` with one number."""
     for r in range(out.size):
         out[r] = value
-
-
-@fast
-def add_scaled(out, factor, source):
-    """Add a multiple of ``source``."""
-    for r in range(out.size):
-        out[r] += factor * source[r]
 
 
 @inner
@@ -164,14 +192,17 @@ def feasible(ones, n, probability_total):
     return False, (n - ones) / (n - probability_total)
 
 
-@fast
+@inner
 def spread_of(residual, weight):
     """Sum of squared residuals over weights, the curvature of the dual objective."""
-    total = 0.0
-    for r in range(weight.size):
-        bounded = weight[r] if weight[r] > 1e-300 else 1e-300
-        total += residual[r] * residual[r] / bounded
-    return total
+    whole = weight.size - weight.size % WIDTH
+    sums, total = full(0.0, WIDTH), 0.0
+    for r in range(0, whole, WIDTH):
+        error, bounded = load(residual, r, WIDTH), load(weight, r, WIDTH)
+        sums += error * error / where(bounded > 1e-300, bounded, 1e-300)
+    for r in range(whole, weight.size):
+        total += residual[r] * residual[r] / max(weight[r], 1e-300)
+    return total + reduce_add(sums)
 
 
 @inner

@@ -14,7 +14,6 @@ import numpy as np
 
 from slabfield._jit import inner, jit
 from slabfield.kernels.logistic import (
-    add_scaled,
     dot,
     dots,
     dual_value,
@@ -26,7 +25,7 @@ from slabfield.kernels.logistic import (
     spread_of,
     statistics,
 )
-from slabfield.kernels.table import total_of
+from slabfield.kernels.table import add_times, total_of
 
 POOR = 0.01
 """A step that leaves more than this share of the gap has the matrix computed anew."""
@@ -83,7 +82,7 @@ def polish(gram, n, slope, value, moved, strength):
         step[a] = (step[a] - dot(matrix[a, :a], step[:a])) / matrix[a, a]
     for a in range(size - 1, -1, -1):
         step[a] /= matrix[a, a]
-        add_scaled(step[:a], -step[a], matrix[a, :a])
+        add_times(step[:a], matrix[a, :a], -step[a])
     scale, first = 1.0, -1
     for a in range(size):
         old = value[active[a]]
@@ -95,7 +94,7 @@ def polish(gram, n, slope, value, moved, strength):
         change = new - value[j]
         value[j] = new
         moved[j] += change
-        add_scaled(slope[:n], change, gram[j, :n])
+        add_times(slope[:n], gram[j, :n], change)
 
 
 @inner
@@ -121,7 +120,7 @@ def descend(gram, n, slope, value, moved, strength, tolerance):
             if change != 0.0:
                 value[a] = new
                 moved[a] += change
-                add_scaled(slope[:n], change, gram[a, :n])
+                add_times(slope[:n], gram[a, :n], change)
                 change = abs(change) * curvature
                 largest = change if change > largest else largest
         if largest <= tolerance:
@@ -299,9 +298,9 @@ def node_path(columns, node, allowed, strengths, tolerance, most_steps):
             fill_with(change, shift)
             for a in range(n_work):
                 if moved[a] != 0.0:
-                    add_scaled(change, moved[a], columns[order[a]])
+                    add_times(change, columns[order[a]], moved[a])
             scale = 1.0
-            add_scaled(eta, 1.0, change)
+            add_times(eta, change, 1.0)
             for _ in range(MOST_HALVINGS):
                 loss = statistics(eta, target, residual, weight, scratch)
                 penalty = 0.0
@@ -312,7 +311,7 @@ def node_path(columns, node, allowed, strengths, tolerance, most_steps):
                 ):
                     break
                 scale *= 0.5
-                add_scaled(eta, -scale, change)
+                add_times(eta, change, -scale)
             stale = scale < 1.0
             for a in range(n_work):
                 value[a] = before[a] + scale * moved[a]

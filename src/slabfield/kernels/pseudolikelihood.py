@@ -14,7 +14,6 @@ import numpy as np
 
 from slabfield._jit import inner, jit
 from slabfield.kernels.logistic import (
-    add_scaled,
     dot,
     dual_value,
     feasible,
@@ -24,7 +23,7 @@ from slabfield.kernels.logistic import (
     statistics,
 )
 from slabfield.kernels.neighbourhood import MOST_PASSES, extend_gram
-from slabfield.kernels.table import total_of
+from slabfield.kernels.table import add_times, total_of
 
 POLISH_EVERY = 10
 MOST_CONJUGATE = 200
@@ -75,7 +74,7 @@ def extend_grams(
 @inner
 def change_slopes(slope, gram, place, n, change):
     """Add what a change of one neighbour's coupling does to the slopes of a node."""
-    add_scaled(slope[:n], change, gram[place * n : (place + 1) * n])
+    add_times(slope[:n], gram[place * n : (place + 1) * n], change)
 
 
 @inner
@@ -153,7 +152,7 @@ def pair_polish(
                 i, j = first[e], second[e]
                 left[e] -= length * (out[i, place_first[e]] + out[j, place_second[e]])
         for i in range(degree.size):
-            add_scaled(slope[i, : degree[i]], length, out[i, : degree[i]])
+            add_times(slope[i, : degree[i]], out[i, : degree[i]], length)
         if ends:
             return
 
@@ -210,8 +209,8 @@ def predictor_change(columns, first, second, moved, shift, change):
         change[i] = shift[i]
     for e in range(first.size):
         if moved[e] != 0.0:
-            add_scaled(change[first[e]], moved[e], columns[second[e]])
-            add_scaled(change[second[e]], moved[e], columns[first[e]])
+            add_times(change[first[e]], columns[second[e]], moved[e])
+            add_times(change[second[e]], columns[first[e]], moved[e])
 
 
 @jit

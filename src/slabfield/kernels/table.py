@@ -6,16 +6,28 @@ import math
 
 import numpy as np
 
-from slabfield._jit import fast, inner
+from slabfield._jit import (
+    fold_add,
+    full,
+    inner,
+    load,
+    maximum,
+    multiply_add,
+    polynomial,
+    reduce_add,
+    reduce_max,
+    store,
+)
 
 LOG2E = 1.0 / math.log(2.0)
 LN2 = math.log(2.0)
 LOWEST = -700.0
-TAYLOR = np.array([1.0 / math.factorial(k) for k in range(14)])
-T0, T1, T2, T3, T4, T5, T6, T7, T8, T9, T10, T11, T12, T13 = (float(t) for t in TAYLOR)
+TAYLOR = tuple(1.0 / math.factorial(k) for k in range(14))
+# Numbers that are summed at a time, and of what is left over
+WIDE, NARROW = 16, 4
 
 
-@fast
+@inner
 def exponentiate(values, shift, powers, bits):
     """Replace ``values`` by exp(values - shift), to about 1e-14 relative; shift is their maximum.
 
@@ -27,51 +39,61 @@ def exponentiate(values, shift, powers, bits):
     for s in range(values.size):
         x = values[s] - shift
         x = LOWEST if x < LOWEST else x
-        k = np.floor(x * LOG2E + 0.5)
-        r = x - k * LN2
-        p = T7 + r * (T8 + r * (T9 + r * (T10 + r * (T11 + r * (T12 + r * T13)))))
-        p = T0 + r * (T1 + r * (T2 + r * (T3 + r * (T4 + r * (T5 + r * (T6 + r * p))))))
-        values[s] = p
+        k = np.floor(multiply_add(x, LOG2E, 0.5))
+        values[s] = polynomial(multiply_add(k, -LN2, x), TAYLOR)
         bits[s] = (np.int64(np.int32(k)) + 1023) << 52
     for s in range(values.size):
         values[s] *= powers[s]
 
 
-@fast
+@inner
 def add_shifted(target, source, shift):
     """Fill ``target`` with ``source`` plus a number."""
     for s in range(source.size):
         target[s] = source[s] + shift
 
 
-@fast
+@inner
 def add_two(target, source, other):
     """Fill ``target`` with ``source`` plus ``other``."""
     for s in range(source.size):
         target[s] = source[s] + other[s]
 
 
-@fast
+@inner
 def add_times(target, source, factor):
     """Add a multiple of an array to another."""
     for s in range(target.size):
-        target[s] += factor * source[s]
+        target[s] = multiply_add(factor, source[s], target[s])
 
 
-@fast
+@inner
 def total_of(values):
     """Sum of an array."""
-    total = 0.0
-    for s in range(values.size):
+    wide, narrow = values.size - values.size % WIDE, values.size - values.size % NARROW
+    sums = full(0.0, WIDE)
+    for s in range(0, wide, WIDE):
+        sums += load(values, s, WIDE)
+    few = fold_add(sums, NARROW)
+    for s in range(wide, narrow, NARROW):
+        few += load(values, s, NARROW)
+    total = reduce_add(few)
+    for s in range(narrow, values.size):
         total += values[s]
     return total
 
 
-@fast
+@inner
 def largest_of(values):
     """Maximum of an array."""
+    whole = values.size - values.size % WIDE
     most = values[0]
-    for s in range(values.size):
+    if whole > 0:
+        largest = load(values, 0, WIDE)
+        for s in range(WIDE, whole, WIDE):
+            largest = maximum(load(values, s, WIDE), largest)
+        most = reduce_max(largest)
+    for s in range(whole, values.size):
         most = values[s] if values[s] > most else most
     return most
 
@@ -96,14 +118,14 @@ def fill_table(weights, scratch, bias, matrix):
     return shift
 
 
-@fast
+@inner
 def fold(target, high, low, size):
     """Add blocks of ``high`` to blocks of ``low`` that are ``size`` long and 2 size apart."""
     for s in range(size):
         target[low + s] += target[high + s]
 
 
-@fast
+@inner
 def fold_low(sums):
     """Add up over the lowest four nodes, block by block."""
     for begin in range(0, sums.size, 16):
@@ -139,15 +161,16 @@ BLOCK_BITS = 4
 BLOCK = 1 << BLOCK_BITS
 
 
-@fast
+@inner
 def fold_blocks(weights, start, stop, block):
     """Add all blocks of weights[start:stop] onto one block."""
+    sums = load(block, 0, BLOCK)
     for begin in range(start, stop, BLOCK):
-        for t in range(BLOCK):
-            block[t] += weights[begin + t]
+        sums += load(weights, begin, BLOCK)
+    store(block, 0, sums)
 
 
-@fast
+@inner
 def scale_run(weights, start, count, step, factor):
     """Multiply ``count`` weights from ``start``, ``step`` apart."""
     for s in range(count):

@@ -119,7 +119,7 @@ def log_sum(engine, bias, coupling, mass):
         engine.nodes[i] = i
     couplings_among(coupling, bias.size, engine.nodes, engine.matrix)
     scale = exact_mass(bias, engine.matrix, k, engine.work, mass)
-    return scale + math.log(total_of(mass[: 1 << k, 0]))
+    return scale + math.log(total_of(mass[: 1 << k].reshape(1 << k)))
 
 
 @inner

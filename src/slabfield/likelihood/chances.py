@@ -8,9 +8,9 @@ from slabfield._jit import inner
 from slabfield.kernels.cloud import (
     chance_of,
     exponentiate_single,
+    group_sums,
     joint_chance,
     joint_exponents,
-    lane_sums,
     negative_size,
 )
 from slabfield.kernels.gibbs import accumulate, list_near
@@ -35,7 +35,7 @@ def show_chance(engine, state, i):
     negative_size(work.field, work.low)
     exponentiate_single(work.low, work.powers, bits)
     chance_of(work.field, work.low, work.chance[0, i])
-    lane_sums(work.chance[0, i], work.chance_sums[0, i])
+    group_sums(work.chance[0, i], work.chance_sums[0, i])
     partner, coupling = -1, LEAST_PARTNER
     for m in range(degree):
         if abs(weights[m]) > abs(coupling):
@@ -56,7 +56,7 @@ def show_chance(engine, state, i):
     exponentiate_single(work.total, work.powers, bits)
     exponentiate_single(work.low, work.powers, bits)
     joint_chance(work.field, work.total, work.low, work.chance[1, i])
-    lane_sums(work.chance[1, i], work.chance_sums[1, i])
+    group_sums(work.chance[1, i], work.chance_sums[1, i])
 
 
 @inner

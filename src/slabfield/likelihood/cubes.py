@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from slabfield._jit import inner
 from slabfield.kernels.cloud import (
+    GROUPS,
     add_up,
     block_weights,
     branch_single,
@@ -22,6 +23,7 @@ from slabfield.kernels.cloud import (
     resample_all,
     rescale,
     reweigh,
+    scale_states,
     sum_products,
     weigh_rows,
     write_bit,
@@ -41,8 +43,6 @@ from slabfield.likelihood import engine as interface
 from slabfield.likelihood.bowl import Bowl, new_bowl
 from slabfield.models.binary import BinaryPairwise
 
-# Groups of particles, independent of each other, that tell the noise of their sum
-N_LANES = 16
 # Nodes of a block on particles, at most: three bits tell the state of its upper half (pick_lower)
 MOST_NODES = 6
 # Forests drawn in a sweep of the chain, at least
@@ -184,7 +184,6 @@ def particle_cubes(
     k: int,
     weighted: bool,
     rng: np.random.Generator,
-    n_lanes: int = N_LANES,
 ) -> ParticleCubes:
     """Return particles in random states, for blocks of up to k nodes: six at most."""
     if k > MOST_NODES:
@@ -199,9 +198,9 @@ def particle_cubes(
         room(n), room(n), room(n), room(n << (k // 2)), room(n << (k - k // 2)),
         room(n << (k - k // 2)), room(n), room(n), np.zeros(n, np.int32), np.zeros(n, np.int32),
         np.zeros(d, np.int32), room(d), np.zeros(1 << k),
-        room(1 << k), room(1 << k), np.zeros((k, k)), np.zeros(k), np.zeros(d, np.bool_),
+        room(1 << k), room(1 << k, GROUPS), np.zeros((k, k)), np.zeros(k), np.zeros(d, np.bool_),
         np.zeros(d, np.int64), room(n), room(n), np.zeros(n, np.int32),
-        room(2, 0, n), np.zeros((2, d, n_lanes)), np.zeros(d, np.int64),
+        room(2, 0, n), np.zeros((2, d, GROUPS)), np.zeros(d, np.int64),
         np.zeros(d, np.bool_), np.zeros(d, np.int64), np.zeros(d, np.int64), np.zeros(d, np.int64),
     )  # fmt: skip
     return ParticleCubes(
@@ -255,7 +254,7 @@ def advance_particles(engine, state, rng):
 def open_block_particles(engine, state, nodes, mass):
     """Average over particles what the block may be, given the rest of each."""
     work, states = engine.work, engine.states
-    n, k, n_lanes = states.shape[1], nodes.size, mass.shape[1]
+    n, k = states.shape[1], nodes.size
     half = k // 2
     inside, field, low, powers = work.inside, work.field, work.low, work.powers
     bits = powers.view(np.int32)
@@ -288,14 +287,8 @@ def open_block_particles(engine, state, nodes, mass):
     mix(inner_weights, lower, mixed)
     sum_products(upper, mixed, work.before)
     weigh_rows(upper, work.before, engine.importance, work.total, mixed)
-    width = n // n_lanes
-    product = work.product[: 1 << k].reshape(inner_weights.shape)
-    for lane in range(n_lanes):
-        begin, end = lane * width, (lane + 1) * width
-        add_up(mixed, lower, begin, end, product)
-        for s in range(1 << k):
-            high, other = s >> half, s & ((1 << half) - 1)
-            mass[s, lane] = product[high, other] * inner_weights[high, other]
+    add_up(mixed, lower, work.product)
+    scale_states(work.product, work.weights, 1 << k, mass)
 
 
 @interface.leave_block.register(ParticleCubes)

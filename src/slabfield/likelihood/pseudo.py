@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slabfield._jit import inner
-from slabfield.kernels.rows import SEGMENTS, fill_probability, shift_field, total_powers
+from slabfield.kernels.rows import WIDTH, fill_probability, shift_field, total_powers
 from slabfield.likelihood import engine as interface
 from slabfield.models.binary import BinaryPairwise
 
@@ -17,12 +17,11 @@ class PseudoRows(NamedTuple):
     """The weight, the data, and what the conditionals of every node are in every row.
 
     ``x``, ``field`` and ``p`` are the data, the fields h, and sigma(h), a line of rows a node; the
-    data has one more node, which is 0 in all rows. ``x_parts`` and ``p_parts`` are the same memory
-    in segments. What rows count is in ``counted``, place by place, and in ``ones``, which is x
-    times that (x itself where every row counts once); in ``bounds`` and ``times``, by parts of a
-    segment; and ``empty`` lists the places without a row. ``n_rows`` is what all count together.
-    ``total`` holds, for every node, the sums of p, p^2, p^3 and p^4. The rest is workspace:
-    ``bits`` is the memory of ``room``, as integers.
+    data has one more node, which is 0 in all rows. What rows count is in ``counted``, place by
+    place, and in ``ones``, which is x times that (x itself where every row counts once); in
+    ``bounds`` and ``times``, by parts; and ``empty`` lists the places without a row. ``n_rows`` is
+    what all count together. ``total`` holds, for every node, the sums of p, p^2, p^3 and p^4.
+    ``powers`` is workspace.
     """
 
     weight: float
@@ -30,7 +29,6 @@ class PseudoRows(NamedTuple):
     first: Any
     second: Any
     x: Any
-    x_parts: Any
     ones: Any
     counted: Any
     bounds: Any
@@ -38,11 +36,8 @@ class PseudoRows(NamedTuple):
     empty: Any
     field: Any
     p: Any
-    p_parts: Any
     total: Any
     powers: Any
-    room: Any
-    bits: Any
 
 
 def pseudo_rows(
@@ -55,25 +50,22 @@ def pseudo_rows(
     n_rows, d = rows.shape
     each = np.ones(n_rows) if times is None else np.asarray(times, dtype=np.float64)
     values, part = np.unique(each, return_inverse=True)
-    # rows that count the same stand together, in as many places of a segment as they need
+    # rows that count the same stand together
     order = np.argsort(part, kind="stable")
-    lengths = -(-np.bincount(part) // SEGMENTS)
+    lengths = -(-np.bincount(part) // WIDTH) * WIDTH
     bounds = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    m = int(bounds[-1])
     rank = np.arange(n_rows) - np.searchsorted(part[order], part[order])
-    length, begin = lengths[part[order]], bounds[part[order]]
     place = np.empty(n_rows, np.int64)
-    place[order] = rank // length * m + begin + rank % length
-    x, p, room = np.zeros((d + 1, SEGMENTS * m)), np.zeros((d, SEGMENTS * m)), np.zeros(m)
+    place[order] = bounds[part[order]] + rank
+    n_places = int(bounds[-1])
+    x, p, counted = np.zeros((d + 1, n_places)), np.zeros((d, n_places)), np.zeros(n_places)
     x[:d, place] = rows.T
-    counted = np.zeros(SEGMENTS * m)
     counted[place] = each
     first, second = model.ends
     return PseudoRows(
-        float(weight), float(each.sum()), first, second, x, x.reshape(d + 1, SEGMENTS, m),
+        float(weight), float(each.sum()), first, second, x,
         x if np.all(values == 1.0) else x * counted, counted, bounds, values,
-        np.flatnonzero(counted == 0), np.zeros_like(p), p, p.reshape(d, SEGMENTS, m),
-        np.zeros((d, 4)), np.zeros(SEGMENTS * m), room, room.view(np.int64),
+        np.flatnonzero(counted == 0), np.zeros_like(p), p, np.zeros((d, 4)), np.zeros(n_places),
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from slabfield._jit import fast, inner
+from slabfield._jit import inner, multiply_add
 from slabfield.kernels.hill import (
     climb,
     factorise,
@@ -123,27 +123,24 @@ def may_flip(edges, chosen, inclusion, present):
     return 0 < n_present < chosen.size and count <= MOST_NODES
 
 
-@fast
+@inner
 def add_lanes(mass, weights):
     """Sum the table over its lanes."""
     for s in range(weights.size):
-        total = 0.0
-        for t in range(mass.shape[1]):
-            total += mass[s, t]
-        weights[s] = total
+        weights[s] = total_of(mass[s])
 
 
-@fast
+@inner
 def spread_over(mass, factor, lanes):
     """Sum every lane of the table, each state times a factor."""
     for t in range(lanes.size):
         lanes[t] = 0.0
     for s in range(factor.size):
         for t in range(lanes.size):
-            lanes[t] += factor[s] * mass[s, t]
+            lanes[t] = multiply_add(factor[s], mass[s, t], lanes[t])
 
 
-@fast
+@inner
 def scale_states(mass, factor):
     """Multiply every state of the table by a factor, in all lanes."""
     for s in range(factor.size):

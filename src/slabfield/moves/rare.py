@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import math
 
-from slabfield._jit import fast, generic, inner
-from slabfield.kernels.cloud import lane_products
+from slabfield._jit import full, generic, inner, load, multiply_add, reduce_add
+from slabfield.kernels.cloud import group_products
 from slabfield.kernels.cube import couplings_among, edge_number
 from slabfield.kernels.gibbs import sweep
-from slabfield.kernels.table import total_of
+from slabfield.kernels.table import NARROW, total_of
 from slabfield.likelihood.chances import apart, mark_ends_stale, mark_stale, show_chance
 from slabfield.likelihood.cubes import ExactCubes, ParticleCubes, keep_neighbours
 from slabfield.likelihood.engine import leave_block, open_block
@@ -34,14 +34,19 @@ FAR = 0.5
 TILE = 12
 
 
-@fast
+@inner
 def lane_spread(products, first, second, u, v, mean):
     """Sum of the squares of what lanes differ by, in the sum of an edge's centred feature."""
-    total = 0.0
-    for t in range(products.size):
+    whole = products.size - products.size % NARROW
+    sums, total = full(0.0, NARROW), 0.0
+    for t in range(0, whole, NARROW):
+        one, other = load(first, t, NARROW), load(second, t, NARROW)
+        error = load(products, t, NARROW) - u * one - v * other - mean
+        sums = multiply_add(error, error, sums)
+    for t in range(whole, products.size):
         error = products[t] - u * first[t] - v * second[t] - mean
-        total += error * error
-    return total
+        total = multiply_add(error, error, total)
+    return total + reduce_add(sums)
 
 
 @inner
@@ -132,7 +137,7 @@ def update_all_rare(engine, sums, prior, state, block, plan, tally, rng):
                     prior_odds = log_odds_of(
                         inclusion, counts, alpha, counts[0], prior.beta_a, prior.beta_b
                     )
-                    lane_products(chance[which, i], chance[which, j], products)
+                    group_products(chance[which, i], chance[which, j], products)
                     seen, noise = glance(
                         products, chance_sums[which, i], chance_sums[which, j], chance.shape[2],
                         slope, u, v, prior_odds, n_rows, slab,

@@ -36,8 +36,8 @@ MOST_DOUBT = 5e-3
 STEP = 1.25
 LEAST = -13.0
 
-# Handed on, as in the updates on tables, are plain arrays and numbers: ``rows`` (p and x, in lines
-# and in segments, what rows count, and room); of an edge or bias its ``sides`` (the two nodes and
+# Handed on, as in the updates on tables, are plain arrays and numbers: ``rows`` (p, x and
+# what rows count); of an edge or bias its ``sides`` (the two nodes and
 # their centres) and its ``shape`` (weight, s, q, and the interval in which it may move). A bias is
 # a coupling, with centre -1, to the node after the last, which is 0 in all rows and has no
 # conditional.
@@ -46,16 +46,16 @@ LEAST = -13.0
 @inner
 def value_at(a, rows, sides, shape):
     r""":math:`\ell(a)`."""
-    p, _, _, p_parts, x_parts, room, bits, bounds, times = rows
+    p, x, _, bounds, times = rows
     i, j, u, v = sides
     weight, slope, precision, _, _ = shape
     low = math.exp(-u * a)
     change = math.exp((1.0 - u) * a) - low
-    total = log_sum(p_parts, x_parts, i, j, low - 1.0, change, room, bits, bounds, times)
+    total = log_sum(p, x, i, j, low - 1.0, change, bounds, times)
     if j < p.shape[0]:
         low = math.exp(-v * a)
         change = math.exp((1.0 - v) * a) - low
-        total += log_sum(p_parts, x_parts, j, i, low - 1.0, change, room, bits, bounds, times)
+        total += log_sum(p, x, j, i, low - 1.0, change, bounds, times)
     return slope * a - 0.5 * precision * a * a - weight * total
 
 
@@ -264,10 +264,7 @@ def update_edges(engine, sums, prior, state, block, n_edges, scale, tally, rng):
     """
     x, field, p, total, powers = engine.x, engine.field, engine.p, engine.total, engine.powers
     counted, empty, weight = engine.counted, engine.empty, engine.weight
-    rows = (
-        p, x, counted, engine.p_parts, engine.x_parts, engine.room, engine.bits, engine.bounds,
-        engine.times,
-    )  # fmt: skip
+    rows = p, x, counted, engine.bounds, engine.times
     ones, n_rows = engine.ones, engine.n_rows
     nodes, edges, data_mean, counts = block.nodes, block.edges, block.data_mean, block.counts
     coupling, bias, present, inclusion = state.coupling, state.bias, state.present, prior.inclusion
@@ -328,10 +325,7 @@ def swap_edges(engine, sums, prior, state, block, n_open, n_tries, scale, rng):
     """
     x, field, p, total, powers = engine.x, engine.field, engine.p, engine.total, engine.powers
     counted, empty, weight = engine.counted, engine.empty, engine.weight
-    rows = (
-        p, x, counted, engine.p_parts, engine.x_parts, engine.room, engine.bits, engine.bounds,
-        engine.times,
-    )  # fmt: skip
+    rows = p, x, counted, engine.bounds, engine.times
     nodes, edges, data_mean, counts = block.nodes, block.edges, block.data_mean, block.counts
     coupling, bias, present, inclusion = state.coupling, state.bias, state.present, prior.inclusion
     data_sum, bias_sum = sums.coupling, sums.bias
@@ -378,10 +372,7 @@ def update_biases(engine, sums, prior, state, block, first, last, rng):
     """Draw the biases of a block's nodes, first to last, from their conditionals."""
     x, field, p, total, powers = engine.x, engine.field, engine.p, engine.total, engine.powers
     counted, empty, weight = engine.counted, engine.empty, engine.weight
-    rows = (
-        p, x, counted, engine.p_parts, engine.x_parts, engine.room, engine.bits, engine.bounds,
-        engine.times,
-    )  # fmt: skip
+    rows = p, x, counted, engine.bounds, engine.times
     bias, precision = state.bias, prior.bias_precision
     for place in range(first, last):
         i = block.nodes[place]

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slabfield.checks.machine import give_back_memory
+from slabfield.kernels.cloud import GROUPS
 from slabfield.likelihood.bowl import lay
 from slabfield.likelihood.cubes import (
-    N_LANES,
     ExactCubes,
     ParticleCubes,
     block_size,
@@ -181,7 +181,7 @@ def start_particles(
     n = whole_lanes(settings.n_particles or first_number(sums.n_rows))
     engine = particle_cubes(model, n, settings.n_sweeps or FIRST_SWEEPS, k, d <= FULL_NODES, rng)
     scatter(engine, problem, rng)
-    block = new_block(sums.bias / sums.n_rows, k, N_LANES)
+    block = new_block(sums.bias / sums.n_rows, k, GROUPS)
     tally = new_tally(n_edges) if rough is None else watching_tally(model)
     return CollapsedChain(problem, settings, engine, state, block, plan, tally, rng, rough)
 

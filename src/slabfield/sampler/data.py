@@ -6,9 +6,10 @@ from hashlib import sha256
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from slabfield import checks
-from slabfield.kernels.rows import SEGMENTS
+from slabfield.kernels.rows import WIDTH
 from slabfield.models.binary import BinaryPairwise
 from slabfield.models.protocol import Sums
 
@@ -79,7 +80,7 @@ def rows_and_sums(
 def worth_counting(weights: NDArray[np.float64]) -> bool:
     """Whether to hold rows once, with what they weigh, for sums over rows: where it halves them.
 
-    Rows of every other weight take up to ``SEGMENTS`` places more. Weights that are not whole can
+    Rows of every other weight take up to ``WIDTH`` places more. Weights that are not whole can
     be held in no other way.
 
     Examples
@@ -91,7 +92,7 @@ def worth_counting(weights: NDArray[np.float64]) -> bool:
     """
     if np.any(weights != np.floor(weights)):
         return True
-    places = weights.size + SEGMENTS * np.unique(weights).size
+    places = weights.size + WIDTH * np.unique(weights).size
     return bool(weights.sum() > 2 * places)
 
 
@@ -112,11 +113,13 @@ def weighted_sums(
     array([2. , 0.5, 0. ])
     """
     bias, pairs = np.zeros(model.n_nodes), np.zeros((model.n_nodes, model.n_nodes))
-    for start in range(0, len(rows), ROWS_AT_A_TIME):
-        x = rows[start : start + ROWS_AT_A_TIME].astype(np.float64)
-        weighted = x * weights[start : start + ROWS_AT_A_TIME, None]
-        bias += weighted.sum(axis=0)
-        pairs += weighted.T @ x
+    # more threads would change the last bits of sums of weights that are not whole
+    with threadpool_limits(1, user_api="blas"):
+        for start in range(0, len(rows), ROWS_AT_A_TIME):
+            x = rows[start : start + ROWS_AT_A_TIME].astype(np.float64)
+            weighted = x * weights[start : start + ROWS_AT_A_TIME, None]
+            bias += weighted.sum(axis=0)
+            pairs += weighted.T @ x
     return Sums(float(weights.sum()), bias, pairs[model.ends])
 
 

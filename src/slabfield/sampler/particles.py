@@ -10,10 +10,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from slabfield.kernels.cloud import GROUPS
 from slabfield.kernels.gibbs import new_lists
 from slabfield.likelihood.cubes import (
     LEAST_FORESTS,
-    N_LANES,
     ParticleCubes,
     more_particles,
     with_chances,
@@ -61,8 +61,8 @@ def first_number(n_rows: float) -> int:
 
 
 def whole_lanes(n_particles: int) -> int:
-    """Round a number of particles up, so that all lanes have as many and none is left over."""
-    return -(-n_particles // N_LANES) * N_LANES
+    """Round a number of particles up, so that all groups have as many and none is left over."""
+    return -(-n_particles // GROUPS) * GROUPS
 
 
 def noise_of(tally: Tally) -> float:

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from slabfield.likelihood.cubes import N_LANES, ExactCubes, ParticleCubes, particle_cubes
+from slabfield.kernels.cloud import GROUPS
+from slabfield.likelihood.cubes import ExactCubes, ParticleCubes, particle_cubes
 from slabfield.likelihood.pseudo import PseudoRows
 from slabfield.moves.pair import MOST_EDGES, Tally, new_block, new_tally
 from slabfield.moves.state import ChainState
@@ -69,7 +70,7 @@ def collapsed_like(problem: Problem, settings: Settings) -> CollapsedChain:
     like = start_pseudo(problem, settings, rng, "empty")
     if settings.engine == "pseudo":
         return like
-    block = new_block(like.block.data_mean, like.block.nodes.size, N_LANES)
+    block = new_block(like.block.data_mean, like.block.nodes.size, GROUPS)
     return like._replace(block=block)
 
 
@@ -125,7 +126,7 @@ def _particles_like(chain: CollapsedChain, problem: Problem, settings: Settings)
     _expect(isinstance(engine, ParticleCubes) and engine.states.ndim == 2, "another engine")
     n, k = engine.states.shape[1], chain.block.nodes.size  # type: ignore[union-attr]
     most = max(MOST_PARTICLES, whole_lanes(settings.n_particles))
-    _expect(0 < n <= most and n % N_LANES == 0, f"{n} particles")
+    _expect(0 < n <= most and n % GROUPS == 0, f"{n} particles")
     weighted = model.n_nodes <= FULL_NODES
     return particle_cubes(model, n, 1, k, weighted, np.random.default_rng(0))
 

@@ -1,4 +1,8 @@
-"""The only place that imports numba: how functions are compiled, cached and chosen by type.
+"""How functions are compiled, cached on disk and chosen by type.
+
+Arithmetic is strict: nothing is reordered, and products and sums are fused only where the source
+says so (:func:`slabfield._jit.vectors.multiply_add`). So what a function returns does not depend on
+which other functions it was compiled with, nor on where its arrays lie in memory.
 
 Compiled code is kept on disk, in a folder named after the content of the sources that are compiled,
 so that an edited source never meets code compiled from an older one. The environment variable
@@ -48,7 +52,7 @@ def _user_cache() -> Path:
 
 
 COMPILED = (
-    *("_jit.py", "kernels/*.py", "models/*.py", "priors.py"),
+    *("_jit/*.py", "kernels/*.py", "models/*.py", "priors.py"),
     *("likelihood/*.py", "moves/*.py", "sampler/iteration.py"),
 )
 """The sources that compiled code is made from: those that import this one, and what they import."""
@@ -57,7 +61,7 @@ COMPILED = (
 def source_fingerprint(sources: Iterable[str]) -> str:
     """Name of what the given sources and numba are: the same name, the same compiled code."""
     digest = hashlib.sha256(f"{numba.__version__} {sys.version}".encode())
-    root = Path(__file__).parent
+    root = Path(__file__).parents[1]
     for source in sorted({path for pattern in sources for path in root.glob(pattern)}):
         digest.update(source.relative_to(root).as_posix().encode())
         digest.update(source.read_bytes())
@@ -94,19 +98,17 @@ class _LockedCache(FunctionCache):  # type: ignore[misc]
             super().save_overload(sig, data)
 
 
-_sealed: set[str] = set()
+_owning: set[str] = set()
 _optimize: Callable[[Any], None] = JITCodeLibrary._optimize_final_module
 
 
-def _optimize_sealed(library: Any) -> None:
-    """Optimize a compiled function, one that Python calls with copies of its own of all it calls.
+def _optimize_owning(library: Any) -> None:
+    """Optimize a function that Python calls together with copies of its own of all it calls.
 
-    numba leaves the functions that are called open to be shared between compiled functions, and the
-    loader takes the copy that came first. Copies are optimized in different company; where sums may
-    be reordered they differ in the last bit, so that draws would depend on what was compiled or
-    loaded before, in this process and in the one that filled the disk cache.
+    numba leaves the functions that are called open to be shared between compiled functions; then
+    they are seldom made part of the caller. That took a tenth more time in draws.
     """
-    if library.name in _sealed:
+    if library.name in _owning:
         for function in library._final_module.functions:
             ours = not function.is_declaration and function.name.startswith("_ZN")
             if ours and function.linkage.name == "linkonce_odr":
@@ -116,7 +118,7 @@ def _optimize_sealed(library: Any) -> None:
     _optimize(library)
 
 
-JITCodeLibrary._optimize_final_module = _optimize_sealed
+JITCodeLibrary._optimize_final_module = _optimize_owning
 
 
 def _locked(dispatcher: Any) -> Any:
@@ -132,8 +134,8 @@ def _locked(dispatcher: Any) -> Any:
 
 
 def jit(function: Callable[..., Any]) -> Any:
-    """Compile a function that Python calls, in strict IEEE arithmetic, cached on disk."""
-    _sealed.add(function.__qualname__)
+    """Compile a function that Python calls, cached on disk."""
+    _owning.add(function.__qualname__)
     return _locked(numba.njit(**OPTIONS)(function))
 
 
@@ -197,20 +199,11 @@ def _whole(part: Any) -> Any:
     return numba.njit(**options)(part.py_func)
 
 
-def _part(function: Callable[..., Any], **options: Any) -> Any:
-    dispatcher = numba.njit(pipeline_class=_PartCompiler, **OPTIONS, **options)(function)
-    dispatcher.__class__ = _PartDispatcher
-    return dispatcher
-
-
 def inner(function: Callable[..., Any]) -> Any:
     """Compile a function that only compiled code calls: no disk cache of its own."""
-    return _part(function)
-
-
-def fast(function: Callable[..., Any]) -> Any:
-    """Compile a loop whose sums may be reordered, so that it becomes vector instructions."""
-    return _part(function, fastmath=True)
+    dispatcher = numba.njit(pipeline_class=_PartCompiler, **OPTIONS)(function)
+    dispatcher.__class__ = _PartDispatcher
+    return dispatcher
 
 
 def generic(stub: Callable[..., Any]) -> Any:
