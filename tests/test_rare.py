@@ -124,7 +124,7 @@ def test_a_glance_is_close_to_the_integral(gain):
     log_density = slope * a - n_rows * np.log(total) - 0.5 * slab * a**2
     evidence = np.log(np.sum(np.exp(log_density)) * (a[1] - a[0]) * np.sqrt(slab / (2 * np.pi)))
     # prior odds that make up for it, so that a chance is near one half
-    chance, noise = glance(*same, 128, slope, u, v, -evidence, n_rows, slab, slab)
+    chance, noise, _ = glance(*same, 128, slope, u, v, -evidence, n_rows, slab, slab)
     assert noise == pytest.approx(0.0, abs=1e-20)
     assert chance == pytest.approx(0.5, abs=0.02)
 

@@ -6,7 +6,7 @@ A message has three parts: what was wrong, what was found, what to do.
 from __future__ import annotations
 
 from slabfield.checks.counted import read_counted
-from slabfield.checks.errors import InputError, InputWarning
+from slabfield.checks.errors import InputError, InputWarning, NotFiniteError
 from slabfield.checks.knowledge import check_edge_prior, find_node
 from slabfield.checks.parameters import (
     check_choice,
@@ -32,6 +32,7 @@ __all__ = [
     "InclusionPrior",
     "InputError",
     "InputWarning",
+    "NotFiniteError",
     "RecodedTable",
     "SlabPrior",
     "check_choice",

@@ -25,6 +25,17 @@ class InputError(ValueError):
     """
 
 
+class NotFiniteError(InputError):
+    """A chain came to numbers that are not finite, and again after a new start.
+
+    Examples
+    --------
+    >>> from slabfield.checks import InputError, NotFiniteError
+    >>> issubclass(NotFiniteError, InputError)
+    True
+    """
+
+
 class InputWarning(UserWarning):
     """What was handed in can be used, but the result means something else than it seems to.
 

@@ -22,6 +22,10 @@ LOG2E = np.float32(1.4426950408889634)
 LN2 = np.float32(0.6931471805599453)
 LOWEST = np.float32(-80.0)
 FURTHEST = np.float32(25.0)
+# Weights of the states of a block, in logs from the largest, are no lower: then the sum over all in
+# a particle, of which the fields alone would have a state of weight one, has a place in single
+# precision, and so has what is divided by it
+FLOOR = -70.0
 ZERO, HALF, ONE = np.float32(0.0), np.float32(0.5), np.float32(1.0)
 TAYLOR = tuple(np.float32(1.0 / math.factorial(k)) for k in range(7))
 SCALE = np.float32(2.0**-24)
@@ -305,12 +309,14 @@ def block_weights(energy, first, weights):
     """Fill ``weights`` (upper, lower) with the exponentials of the block's energies."""
     top = largest_of(energy)
     for s in range(energy.size):
-        weights[s >> first, s & ((1 << first) - 1)] = np.float32(np.exp(energy[s] - top))
+        weights[s >> first, s & ((1 << first) - 1)] = np.float32(
+            np.exp(max(energy[s] - top, FLOOR))
+        )
 
 
 @inner
 def outside_field(i, inside, bias, neighbours, weights, degree, states, some, some_weights, field):
-    """Field on a node in every particle, from neighbours that are not in the block."""
+    """Field on a node in every particle: its bias, and neighbours that are not in the block."""
     count = 0
     for m in range(degree[i]):
         j = neighbours[i, m]
@@ -318,4 +324,4 @@ def outside_field(i, inside, bias, neighbours, weights, degree, states, some, so
             some[count] = j
             some_weights[count] = weights[i, m]
             count += 1
-    accumulate(field, np.float32(bias[i]), some, some_weights, count, states)
+    accumulate(field, np.float32(bias), some, some_weights, count, states)

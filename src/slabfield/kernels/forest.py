@@ -137,7 +137,7 @@ def draw_forest(states, bias, neighbours, weights, degree, lanes, odds, room, rn
     for place in range(n_inside):
         i = order[place]
         outside_field(
-            i, inside, bias, neighbours, weights, degree, states, some, some_weights, odds[i]
+            i, inside, bias[i], neighbours, weights, degree, states, some, some_weights, odds[i]
         )
         bound(odds[i])
         exponentiate_single(odds[i], two, two.view(np.int32))

@@ -24,6 +24,8 @@ SQRT_HALF = math.sqrt(0.5)
 MOST_STEEP = 30.0
 # Points of an integral that are lower than this, in logs from the top, do not count
 LEAST = -18.0
+# Panels of Simpson's rule on either side of a point
+PANELS = 48
 
 
 @inner
@@ -243,3 +245,69 @@ def draw_around(n_rows, precision, around, left, right, rng):
         if rng.standard_exponential() > envelope - value:
             return a
     return 0.0
+
+
+@inner
+def value_from_mode(x, n_rows, precision, around):
+    r""":math:`\ell` at a distance from the mode, less what it is there."""
+    t0, t1, t2, t3, u, v, mean, left_over = around
+    total = t0 + t1 * math.exp(-u * x) + t2 * math.exp(-v * x) + t3 * math.exp((1 - u - v) * x)
+    return left_over * x - n_rows * (math.log(total) - mean * x) - 0.5 * precision * x * x
+
+
+@inner
+def slope_from_mode(x, n_rows, precision, around):
+    r"""First derivative of :math:`\ell` at a distance from the mode."""
+    t0, t1, t2, t3, u, v, mean, left_over = around
+    w1, w2, w3 = t1 * math.exp(-u * x), t2 * math.exp(-v * x), t3 * math.exp((1 - u - v) * x)
+    tilted = (-u * w1 - v * w2 + (1 - u - v) * w3) / (t0 + w1 + w2 + w3)
+    return left_over - n_rows * (tilted - mean) - precision * x
+
+
+@inner
+def log_integral_between(low, high, n_rows, precision, around):
+    r"""Log of the integral of :math:`e^{\ell}`, relative to the mode, over an interval about it.
+
+    Simpson's rule on either side of the interval's highest point, as far as there is anything to
+    sum. The ends are distances from the mode, which may be outside.
+    """
+    peak = min(max(0.0, low), high)
+    top, total = value_from_mode(peak, n_rows, precision, around), 0.0
+    for end in (low, high):
+        reach = end - peak
+        while value_from_mode(peak + 0.5 * reach, n_rows, precision, around) < top + LEAST:
+            reach *= 0.5
+        step = reach / PANELS
+        side = 1.0 + math.exp(value_from_mode(peak + reach, n_rows, precision, around) - top)
+        for k in range(1, PANELS):
+            value = value_from_mode(peak + k * step, n_rows, precision, around) - top
+            side += (4.0 if k & 1 else 2.0) * math.exp(value)
+        total += abs(step) / 3.0 * side
+    return top + math.log(total)
+
+
+@inner
+def draw_between(low, high, n_rows, precision, around, left, right, rng):
+    r"""Draw exactly from :math:`e^{\ell}` cut to an interval, all as distances from the mode.
+
+    Where the mode is outside, by rejection from the tangent at the end that is nearer to it.
+    """
+    if low < 0.0 < high:
+        # of an interval about the mode a fair share of all draws; the bound is for no numbers
+        for _ in range(10_000):
+            x = draw_around(n_rows, precision, around, left, right, rng)
+            if low <= x <= high:
+                return x
+        return 0.0
+    near, length = (low, high - low) if low >= 0.0 else (high, low - high)
+    top = value_from_mode(near, n_rows, precision, around)
+    rate = abs(slope_from_mode(near, n_rows, precision, around))
+    whole = -math.expm1(-rate * abs(length))
+    for _ in range(10_000):
+        u = rng.random()
+        t = -math.log1p(-u * whole) / rate if whole > 1e-9 else abs(length) * u
+        x = near + math.copysign(t, length)
+        value = value_from_mode(x, n_rows, precision, around)
+        if rng.standard_exponential() > top - rate * t - value:
+            return x
+    return near

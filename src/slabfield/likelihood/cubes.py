@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from slabfield._jit import inner
 from slabfield.kernels.cloud import (
     GROUPS,
+    ONE,
     add_up,
     block_weights,
     branch_single,
@@ -39,6 +40,7 @@ from slabfield.kernels.gibbs import (
     resample,
     sweep,
 )
+from slabfield.kernels.patterns import draw_patterns
 from slabfield.likelihood import engine as interface
 from slabfield.likelihood.bowl import Bowl, new_bowl
 from slabfield.models.binary import BinaryPairwise
@@ -47,8 +49,9 @@ from slabfield.models.binary import BinaryPairwise
 MOST_NODES = 6
 # Forests drawn in a sweep of the chain, at least
 LEAST_FORESTS = 8
-# Particles are drawn anew when their weights leave fewer than this share of them effective
-LEAST_EFFECTIVE = 0.5
+# Particles are drawn anew when their weights leave fewer than this share of them effective; where
+# nodes exclude or imply each other they are so after every block, so that modes have their weights
+LEAST_EFFECTIVE, FOLLOWED = 0.5, 0.98
 
 
 class ExactCubes(NamedTuple):
@@ -149,6 +152,26 @@ class ParticleWork(NamedTuple):
     leader: Any
     tree_order: Any
     above: Any
+    pattern_rows: Any
+
+
+class Clusters(NamedTuple):
+    """Nodes that exclude or imply each other, and the patterns that rows show on them.
+
+    Cluster c has ``nodes[node_start[c]:node_start[c + 1]]`` and the patterns from
+    ``pattern_start[c]`` on; bit b of a pattern is the state of the cluster's node b.
+    """
+
+    nodes: Any
+    node_start: Any
+    patterns: Any
+    pattern_start: Any
+
+
+def no_clusters() -> Clusters:
+    """Return that no nodes exclude or imply each other."""
+    none, start = np.zeros(0, np.int64), np.zeros(1, np.int64)
+    return Clusters(none, start, none, start)
 
 
 class ParticleCubes(NamedTuple):
@@ -160,7 +183,7 @@ class ParticleCubes(NamedTuple):
     what a particle shows outside it more or less probable, by a known factor (equation 22). They
     are all one where the engine is not ``weighted``. ``n_sweeps`` is how often the neighbours of a
     block are swept after it, on average, and ``n_forests`` how many forests are drawn in a sweep
-    of the chain.
+    of the chain. ``centre`` holds means of the nodes, about which sums over a block are worked out.
     """
 
     first: Any
@@ -174,6 +197,8 @@ class ParticleCubes(NamedTuple):
     weighted: bool
     n_sweeps: float
     n_forests: int
+    centre: Any
+    clusters: Clusters
     work: ParticleWork
 
 
@@ -202,11 +227,12 @@ def particle_cubes(
         np.zeros(d, np.int64), room(n), room(n), np.zeros(n, np.int32),
         room(2, 0, n), np.zeros((2, d, GROUPS)), np.zeros(d, np.int64),
         np.zeros(d, np.bool_), np.zeros(d, np.int64), np.zeros(d, np.int64), np.zeros(d, np.int64),
+        room(0, n),
     )  # fmt: skip
     return ParticleCubes(
         first, second, rng.integers(0, 2, (d, n)).astype(np.uint8), new_lanes(n, rng),
         *new_lists(d), room(n) + 1, weighted, float(n_sweeps),
-        LEAST_FORESTS, work,
+        LEAST_FORESTS, np.zeros(d), no_clusters(), work,
     )  # fmt: skip
 
 
@@ -214,7 +240,9 @@ def with_chances(engine: ParticleCubes) -> ParticleCubes:
     """Return the engine with room for chances of nodes, if it is one that works them out."""
     d, n = engine.states.shape
     chance = np.empty((2, 0 if engine.weighted else d, n), np.float32)
-    return engine._replace(work=engine.work._replace(chance=chance))
+    sizes = np.diff(engine.clusters.node_start)
+    rows = np.empty((sizes.max() + 4 if sizes.size else 0, n), np.float32)
+    return engine._replace(work=engine.work._replace(chance=chance, pattern_rows=rows))
 
 
 def more_particles(
@@ -234,6 +262,7 @@ def more_particles(
     return fresh._replace(
         first=engine.first, second=engine.second, n_forests=engine.n_forests,
         neighbours=engine.neighbours, weights=engine.weights, degree=engine.degree,
+        centre=engine.centre, clusters=engine.clusters,
     )  # fmt: skip
 
 
@@ -261,14 +290,23 @@ def open_block_particles(engine, state, nodes, mass):
     neighbours, weights, degree = engine.neighbours, engine.weights, engine.degree
     lower = work.lower[: n << half].reshape((1 << half, n))
     upper = work.upper[: n << (k - half)].reshape((1 << (k - half), n))
+    couplings_among(state.coupling, state.bias.size, nodes, work.matrix)
     for b in range(k):
         inside[nodes[b]] = True
-        work.bias[b] = state.bias[nodes[b]]
+        # what couplings within the block do on average, in the fields: then neither they nor the
+        # couplings have to make up for much, and single precision is enough
+        shift = 0.0
+        for c in range(k):
+            shift += work.matrix[b, c] * engine.centre[nodes[c]]
+        work.bias[b] = -shift
+    energy = work.energy[: 1 << k]
+    block_energy(work.bias[:k], work.matrix, energy)
     lower[0] = 1.0
     upper[0] = 1.0
     for b in range(k):
+        work.bias[b] = state.bias[nodes[b]] - work.bias[b]
         outside_field(
-            nodes[b], inside, state.bias, neighbours, weights, degree, states, work.some,
+            nodes[b], inside, work.bias[b], neighbours, weights, degree, states, work.some,
             work.some_weights, field,
         )  # fmt: skip
         negative_size(field, low)
@@ -278,9 +316,6 @@ def open_block_particles(engine, state, nodes, mass):
             branch_single(part[s], part[(1 << place) + s], field, low)
     for b in range(k):
         inside[nodes[b]] = False
-    couplings_among(state.coupling, state.bias.size, nodes, work.matrix)
-    energy = work.energy[: 1 << k]
-    block_energy(np.zeros(k), work.matrix, energy)
     inner_weights = work.weights[: 1 << k].reshape((1 << (k - half), 1 << half))
     block_weights(energy, half, inner_weights)
     mixed = work.mixed[: n << (k - half)].reshape((1 << (k - half), n))
@@ -311,6 +346,22 @@ def leave_block_particles(engine, state, nodes, mass, rng):
 
 
 @inner
+def draw_cluster(engine, state, number):
+    """Draw the pattern of a cluster anew in all particles."""
+    work, clusters = engine.work, engine.clusters
+    begin, end = clusters.node_start[number], clusters.node_start[number + 1]
+    first, last = clusters.pattern_start[number], clusters.pattern_start[number + 1]
+    room = (
+        work.upper_state, work.picked, work.powers, work.inside, work.some, work.some_weights,
+    )  # fmt: skip
+    draw_patterns(
+        clusters.nodes[begin:end], clusters.patterns[first:last], engine.states, state.bias,
+        state.coupling, engine.neighbours, engine.weights, engine.degree, engine.lanes,
+        work.pattern_rows, room,
+    )  # fmt: skip
+
+
+@inner
 def relax(engine, state, rng):
     """Draw a forest anew in all particles."""
     work = engine.work
@@ -322,6 +373,8 @@ def relax(engine, state, rng):
         engine.states, state.bias, engine.neighbours, engine.weights, engine.degree, engine.lanes,
         work.chance[0], room, rng,
     )  # fmt: skip
+    for number in range(engine.clusters.node_start.size - 1):
+        draw_cluster(engine, state, number)
 
 
 @inner
@@ -350,11 +403,14 @@ def draw_block(engine, state, nodes, rng):
         write_bit(states[nodes[b]], work.picked, b)
     for b in range(half, k):
         write_bit(states[nodes[b]], work.upper_state, b - half)
-    if engine.weighted:
+    clustered = engine.clusters.node_start.size > 1
+    if engine.weighted or clustered:
         total, squares = reweigh(engine.importance, work.after, work.before)
         rescale(engine.importance, np.float32(n / total))
-        if total * total < LEAST_EFFECTIVE * n * squares:
+        if total * total < (FOLLOWED if clustered else LEAST_EFFECTIVE) * n * squares:
             resample_all(states, engine.importance, rng.random(), work.parents, work.field)
+        elif clustered:
+            engine.importance[:] = ONE
     keep_neighbours(engine, work, nodes)
 
 

@@ -24,7 +24,14 @@ from numpy.typing import NDArray
 from slabfield._jit import inner
 from slabfield.kernels.cube import halves, quadrants, tilt, tilt_node
 from slabfield.kernels.hill import Hill, new_hill
-from slabfield.kernels.slab import draw_around, survey
+from slabfield.kernels.slab import (
+    LEAST,
+    draw_around,
+    draw_between,
+    log_integral_between,
+    survey,
+    value_from_mode,
+)
 from slabfield.moves.state import insert, remove
 
 # Noise variance of log odds that is corrected for, at most
@@ -35,6 +42,9 @@ MOST_EDGES = 4
 OPEN = 4.0
 # The share of the variance of a draw that noise may take the place of
 MOST_SHARE = 0.9
+# On particles a parameter moves by twice this at most at a time, unless all of its conditional lies
+# within so much
+REACH, WITHIN_REACH = 3.0, 6.0
 
 
 class Block(NamedTuple):
@@ -200,7 +210,7 @@ def judge(mass, k, lanes, residual, facts, data_sum, bias_sum, coupling, bias, s
         noise, shift = noise_at(lanes, n_rows, pair, mode, residual)
         shift *= spread * spread
         evidence -= 0.5 * math.log1p(shift)
-    needs = (mode, precision, min(shift, MOST_SHARE), around, left, right)
+    needs = (mode, precision, min(shift, MOST_SHARE), around, left, right, pair)
     return evidence + log_slab, noise, shift, needs
 
 
@@ -222,8 +232,44 @@ def chance_of(odds, noise):
 @inner
 def draw_value(n_rows, needs, rng):
     """Draw a parameter given presence, less spread by what its mode is already off."""
-    mode, precision, shift, around, left, right = needs
+    mode, precision, shift, around, left, right, _ = needs
     return mode + math.sqrt(1.0 - shift) * draw_around(n_rows, precision, around, left, right, rng)
+
+
+@inner
+def ends_of(needs):
+    """Where the conditional of a parameter ends, but for a share of e^-6 or less."""
+    mode, left, right = needs[0], needs[4], needs[5]
+    return mode + left[1] + LEAST / (3 * left[0]), mode + right[1] + LEAST / (3 * right[0])
+
+
+@inner
+def reaches_far(now, needs):
+    """Whether the conditional of a coupling, zero included, is wider than particles vouch for.
+
+    Or lies farther from the coupling now.
+    """
+    low, high = ends_of(needs)
+    low, high = min(low, 0.0), max(high, 0.0)
+    return high - low > WITHIN_REACH or now < low - REACH or now > high + REACH
+
+
+@inner
+def odds_near_zero(lanes, residual, scale, needs):
+    """Log evidence of presence with a coupling of at most ``REACH`` in size, and its noise."""
+    mode, precision, _, around, _, _, pair = needs
+    n_rows, log_slab = scale[0], scale[2]
+    evidence = log_integral_between(-REACH - mode, REACH - mode, n_rows, precision, around)
+    evidence -= value_from_mode(-mode, n_rows, precision, around)
+    nearest = min(max(mode, -REACH), REACH)
+    return evidence + log_slab, noise_at(lanes, n_rows, pair, nearest, residual)[0]
+
+
+@inner
+def draw_within(low, high, n_rows, needs, rng):
+    """Draw a parameter given presence and an interval."""
+    mode, precision, _, around, left, right, _ = needs
+    return mode + draw_between(low - mode, high - mode, n_rows, precision, around, left, right, rng)
 
 
 @inner
@@ -291,6 +337,15 @@ def update_edges(sums, prior, state, block, k, n_edges, visit, tally, rng):
             mass, k, lanes, residual, facts, data_sum, bias_sum, coupling, bias, scale
         )
         stays, value = inclusion[alpha] == 1.0, 0.0
+        before, far = coupling[alpha], False
+        if residual.size > 1 and reaches_far(before, needs):
+            far, stays = True, stays or abs(before) > REACH
+            if not stays:
+                evidence, noise = odds_near_zero(lanes, residual, scale, needs)
+                shift = 0.0
+            elif inclusion[alpha] != 1.0:
+                chances[alpha] += 1.0
+                visits[alpha] += 1
         if not stays:
             others = counts[0] - present[alpha]
             odds = log_odds_of(inclusion, counts, alpha, others, prior_a, prior_b)
@@ -303,7 +358,13 @@ def update_edges(sums, prior, state, block, k, n_edges, visit, tally, rng):
             chances[alpha] += chance
             visits[alpha] += 1
             stays = rng.random() * visit < chance
-        if stays:
+        if stays and far:
+            value = before
+            if inclusion[alpha] != 1.0 and abs(before) <= REACH:
+                value = draw_within(-REACH, REACH, scale[0], needs, rng)
+            low = value - 2 * REACH * rng.random()
+            value = draw_within(low, low + 2 * REACH, scale[0], needs, rng)
+        elif stays:
             value = draw_value(scale[0], needs, rng)
         if stays != (present[alpha] != 0):
             turn(state, alpha, stays, math.isnan(inclusion[alpha]), counts)
@@ -350,6 +411,12 @@ def update_biases(sums, prior, state, block, k, first, last, rng):
         if lanes.shape[1] > 1:
             _, shift = noise_at(lanes, n_rows, pair, mode, residual)
             shift = min(shift * spread * spread, MOST_SHARE)
-        value = draw_value(n_rows, (mode, precision, shift, around, left, right), rng)
+        needs = (mode, precision, shift, around, left, right, pair)
+        low, high = ends_of(needs)
+        if lanes.shape[1] > 1 and max(high, bias[i]) - min(low, bias[i]) > WITHIN_REACH:
+            low = bias[i] - 2 * REACH * rng.random()
+            value = draw_within(low, low + 2 * REACH, n_rows, needs, rng)
+        else:
+            value = draw_value(n_rows, needs, rng)
         tilt_node(mass, k, node, math.exp(value - bias[i]))
         bias[i] = value

@@ -21,7 +21,7 @@ from slabfield.likelihood.cubes import ExactCubes, ParticleCubes, keep_neighbour
 from slabfield.likelihood.engine import leave_block, open_block
 from slabfield.likelihood.pseudo import PseudoRows
 from slabfield.moves.flip import shuffle
-from slabfield.moves.pair import chance_of, log_odds_of, scale_of, update_edges
+from slabfield.moves.pair import WITHIN_REACH, chance_of, log_odds_of, scale_of, update_edges
 
 # An edge whose chance is this at a glance is looked at closely; others in proportion to theirs
 WORTH_A_LOOK = 0.02
@@ -53,6 +53,8 @@ def lane_spread(products, first, second, u, v, mean):
 def glance(products, first, second, n, slope, u, v, prior_odds, n_rows, slab, precision):
     """Chance of an absent edge by two steps of Newton's method, and the noise of its log odds.
 
+    Also tells whether its coupling would stay near zero.
+
     ``products``, ``first`` and ``second`` are sums by lane over n particles of the chances of both
     ends and of each; ``slope`` is that of the data and priors.
     """
@@ -76,7 +78,8 @@ def glance(products, first, second, n, slope, u, v, prior_odds, n_rows, slab, pr
     shift = noise / steepness
     evidence -= 0.5 * math.log1p(shift)
     noise *= a * a / (1.0 + shift)
-    return chance_of(evidence + prior_odds, noise), noise
+    near = abs(a) + 6.5 / math.sqrt(steepness) < WITHIN_REACH
+    return chance_of(evidence + prior_odds, noise), noise, near
 
 
 @inner
@@ -138,12 +141,12 @@ def update_all_rare(engine, sums, prior, state, block, plan, tally, rng):
                         inclusion, counts, alpha, counts[0], prior.beta_a, prior.beta_b
                     )
                     group_products(chance[which, i], chance[which, j], products)
-                    seen, noise = glance(
+                    seen, noise, near = glance(
                         products, chance_sums[which, i], chance_sums[which, j], chance.shape[2],
                         slope, u, v, prior_odds, n_rows, slab,
                         slab + bias_precision * (u * u + v * v),
                     )  # fmt: skip
-                    if seen < WORTH_A_LOOK:
+                    if seen < WORTH_A_LOOK and near:
                         visit = min(MARGIN * seen * math.exp(math.sqrt(noise)) + LEAST_VISIT, 1)
                     if rng.random() >= visit:
                         tally_chance[alpha] += seen

@@ -132,6 +132,13 @@ def rough_edges(posterior: Posterior) -> NDArray[np.intp]:
 def sick_particles(info: list[dict[str, Any]]) -> list[str]:
     """Say where the particles were too few, did not mix, or led into the dense trap."""
     problems = []
+    again = sum("not_finite" in chain for chain in info)
+    if again:
+        problems.append(
+            f"{again} of {len(info)} chains came to numbers that are not finite and began again. "
+            "Some columns may imply or exclude others; leave such out, or compare with "
+            "likelihood='pseudo'."
+        )
     trapped = sum(bool(chain.get("trapped", False)) for chain in info)
     if trapped:
         problems.append(

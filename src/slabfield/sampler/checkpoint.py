@@ -28,7 +28,7 @@ from slabfield.checks import InputError, InputWarning
 from slabfield.checks.errors import listed, shown_value
 from slabfield.files import digest_of, write_atomically
 
-FORMAT = 6
+FORMAT = 7
 # Seconds between two files of a chain, and the largest share of the time that writing may take
 INTERVAL_SECONDS = 10.0
 MOST_SHARE = 0.02

@@ -38,6 +38,7 @@ from slabfield.sampler.particles import (
     revised_particles,
     whole_lanes,
 )
+from slabfield.sampler.patterns import find_clusters
 from slabfield.sampler.plan import (
     FLIPS_A_BLOCK,
     FLIPS_A_SWEEP,
@@ -64,7 +65,7 @@ from slabfield.sampler.starts import (
     small_field_state,
     state_of,
 )
-from slabfield.sampler.warmup import Problem, chunks
+from slabfield.sampler.warmup import Problem, check_finite, chunks
 
 Array = NDArray[np.float64]
 
@@ -180,6 +181,9 @@ def start_particles(
             remove_free(state, problem, 0.5 if kind == "half" else 0.0, rng)
     n = whole_lanes(settings.n_particles or first_number(sums.n_rows))
     engine = particle_cubes(model, n, settings.n_sweeps or FIRST_SWEEPS, k, d <= FULL_NODES, rng)
+    engine = engine._replace(centre=sums.bias / sums.n_rows)
+    if d > FULL_NODES:
+        engine = engine._replace(clusters=find_clusters(problem.rows, sums, model.ends))
     scatter(engine, problem, rng)
     block = new_block(sums.bias / sums.n_rows, k, GROUPS)
     tally = new_tally(n_edges) if rough is None else watching_tally(model)
@@ -240,6 +244,7 @@ def warming_collapsed(
     for part, mark in enumerate(marks, 1):
         for n in chunks(mark - done):
             chain.iterate(empty, 0, 0, n * settings.thin)
+            check_finite(chain.state)
             report(n)
             done += n
             if done == mark:

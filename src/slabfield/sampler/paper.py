@@ -16,7 +16,7 @@ from slabfield.moves.state import ChainState, Info
 from slabfield.sampler.collapsed import sizes_of
 from slabfield.sampler.iteration import Record, adjusted, approximate, new_record
 from slabfield.sampler.settings import Settings
-from slabfield.sampler.warmup import Averages, Problem, chunks, random_state
+from slabfield.sampler.warmup import Averages, Problem, check_finite, chunks, random_state
 
 SCHEMES: dict[str, Callable[..., Any]] = {
     "approximate": approximate,
@@ -108,6 +108,7 @@ def warming(
     for segment in range(n_segments):
         for n in chunks(bounds[segment + 1] - done):
             chain.iterate(empty, 0, 0, n * settings.thin)
+            check_finite(chain.state)
             report(n)
             done += n
             if done == bounds[segment + 1]:

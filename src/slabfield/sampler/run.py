@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable
 from math import inf
 from typing import Any, NamedTuple
@@ -10,10 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from slabfield.checks import InputWarning, NotFiniteError
 from slabfield.draws import ChainDraws
 from slabfield.kernels.hill import Hill
 from slabfield.likelihood.bowl import Bowl
-from slabfield.likelihood.cubes import ExactCubes, ParticleCubes, ParticleWork
+from slabfield.likelihood.cubes import Clusters, ExactCubes, ParticleCubes, ParticleWork
 from slabfield.likelihood.exact import BinaryTable, StateTable
 from slabfield.likelihood.particles import BinaryParticles, CliqueParticles
 from slabfield.likelihood.pseudo import PseudoRows
@@ -40,7 +42,14 @@ from slabfield.sampler.paper import Chain, first_averages, start_chain, warming
 from slabfield.sampler.settings import Settings
 from slabfield.sampler.sound import check_sound, collapsed_like
 from slabfield.sampler.starts import Sketch, kind_of
-from slabfield.sampler.warmup import Averages, Problem, chunks, complete
+from slabfield.sampler.warmup import (
+    Averages,
+    NotFinite,
+    Problem,
+    check_finite,
+    chunks,
+    complete,
+)
 
 Report = Callable[[int], None]
 Packed = tuple[Any, Arrays]
@@ -71,15 +80,19 @@ class ChainResult(NamedTuple):
 KINDS: tuple[type, ...] = (
     *(Chain, CollapsedChain, ChainState, Block, Hill, Plan, Tally),
     *(BinaryTable, StateTable, BinaryParticles, CliqueParticles, Cliques),
-    *(Bowl, ExactCubes, ParticleCubes, ParticleWork, PseudoRows, Sketch),
+    *(Bowl, Clusters, ExactCubes, ParticleCubes, ParticleWork, PseudoRows, Sketch),
     *(LangevinSettings, LangevinWork, JumpSettings, JumpWork, Problem, Sums, Unknown),
 )
 """The named tuples that a chain's state is made of."""
 
 
-def chain_rng(seed: int, chain: int) -> np.random.Generator:
-    """Random numbers of one chain; they do not depend on how many chains there are."""
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(chain,)))
+def chain_rng(seed: int, chain: int, attempt: int = 0) -> np.random.Generator:
+    """Random numbers of one chain; they do not depend on how many chains there are.
+
+    A chain that begins again has others: ``attempt`` counts.
+    """
+    key = (chain, attempt) if attempt else (chain,)
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
 
 
 class ChainRun:
@@ -88,11 +101,17 @@ class ChainRun:
     With a file it goes on from the state in it, writes its state there now and then, and stops
     between two chunks when asked to. Warm-up ends early where it takes longer than ``patience``,
     in seconds.
+
+    After every chunk the state is looked at. A chain that has come to numbers that are not finite
+    begins again, once, with other random numbers; nothing of such a state is kept or written.
     """
 
     problem: Problem
     settings: Settings
     file: ChainFile | None
+    seed: int
+    chain_index: int
+    attempt: int
     n_warmed: int
     n_warmup: int
     cpu_seconds: float
@@ -115,18 +134,47 @@ class ChainRun:
             report(self.n_warmed + self.keeper.n_draws)
         else:
             self.problem, self.settings, self.file = problem, settings, file
-            self.n_warmed, self.n_warmup, self.cpu_seconds = 0, settings.n_warmup, 0.0
-            self.totals = np.zeros(len(Info._fields), dtype=np.int64)
-            self.keeper = Keeper(sizes_of(problem))
-            rng = chain_rng(seed, chain_index)
-            own = complete(problem, rng)
-            self.chain: Chain | CollapsedChain = (
-                start_collapsed(own, settings, rng, kind_of(chain_index))
-                if settings.scheme == "collapsed"
-                else start_chain(own, settings, rng)
-            )
-            self.averages = first_averages(self.chain) if isinstance(self.chain, Chain) else None
+            self.seed, self.chain_index, self.attempt = seed, chain_index, 0
+            self.cpu_seconds = 0.0
+            self._start()
         self.warm_up(report, begin, until)
+
+    def _start(self) -> None:
+        """Put the chain at its start, with no draws."""
+        problem, settings = self.problem, self.settings
+        self.n_warmed, self.n_warmup = 0, settings.n_warmup
+        self.totals = np.zeros(len(Info._fields), dtype=np.int64)
+        self.keeper = Keeper(sizes_of(problem))
+        rng = chain_rng(self.seed, self.chain_index, self.attempt)
+        own = complete(problem, rng)
+        self.chain: Chain | CollapsedChain = (
+            start_collapsed(own, settings, rng, kind_of(self.chain_index))
+            if settings.scheme == "collapsed"
+            else start_chain(own, settings, rng)
+        )
+        self.averages = first_averages(self.chain) if isinstance(self.chain, Chain) else None
+
+    def _begin_again(self, report: Report) -> None:
+        """Put a chain that is not finite back to a start, or end the run if it was so before."""
+        if self.attempt > 0:
+            raise NotFiniteError(self._what_to_do())
+        warnings.warn(
+            f"Chain {self.chain_index} came to numbers that are not finite, and begins again from "
+            "another start.",
+            InputWarning,
+            stacklevel=2,
+        )
+        report(-self.n_warmed - self.keeper.n_draws)
+        self.attempt += 1
+        self._start()
+
+    def _what_to_do(self) -> str:
+        kept = "" if self.file is None else f" What it was before is in {self.file.path}."
+        return (
+            f"Chains must come to finite numbers; chain {self.chain_index} did not, and again not "
+            f"after a new start.{kept} Leave out columns that others imply or exclude (the codes "
+            "of one category), or take another likelihood ('pseudo')."
+        )
 
     @classmethod
     def from_file(cls, problem: Problem, settings: Settings, file: ChainFile) -> ChainRun | None:
@@ -168,40 +216,57 @@ class ChainRun:
         """
         if self.warm:
             return
-        steps: Any
-        if isinstance(self.chain, CollapsedChain):
-            steps = warming_collapsed(self.chain, self.n_warmed, report)
-        else:
-            assert self.averages is not None
-            steps = warming(self.chain, self.averages, self.n_warmed, report)
-        before = self.cpu_seconds
+        steps, before = self._warming(report), self.cpu_seconds
         while not self.warm and not self._asked_to_stop():
-            self.chain, self.n_warmed = next(steps)
+            try:
+                self.chain, self.n_warmed = next(steps)
+            except NotFinite:
+                self._begin_again(report)
+                steps = self._warming(report)
             if time.monotonic() >= until:
                 self.end_warm_up()
             self.cpu_seconds = before + time.thread_time() - begin
             self.save_if_due()
         self.save()
 
+    def _warming(self, report: Report) -> Any:
+        """Return the steps of warm-up, from where the chain is."""
+        if isinstance(self.chain, CollapsedChain):
+            return warming_collapsed(self.chain, self.n_warmed, report)
+        assert self.averages is not None
+        return warming(self.chain, self.averages, self.n_warmed, report)
+
     def extend(self, n_draws: int, report: Report, deadline: float = inf) -> ChainRun:
         """Make more draws; stop early, but not before the first, when the clock is past a time."""
+        before, goal = self.keeper.n_draws, self.keeper.n_draws + n_draws
+        try:
+            self._draw(n_draws, report, deadline)
+        except NotFinite:
+            self._begin_again(report)
+            self.warm_up(report, time.thread_time())
+            try:
+                self._draw(goal, report, deadline)
+            except NotFinite:
+                self._begin_again(report)
+        # against the clock rounds are short
+        if self.keeper.n_draws != before and deadline == inf:
+            self.save()
+        return self
+
+    def _draw(self, n_draws: int, report: Report, deadline: float) -> None:
         begin, before = time.thread_time(), self.cpu_seconds
-        made = 0
         for chunk in chunks(n_draws if self.warm else 0, self.keeper.most):
             late = self.keeper.n_draws > 0 and time.monotonic() >= deadline
             if late or self._asked_to_stop():
                 break
             record = self.keeper.room(chunk)
-            self.totals += self.chain.iterate(record, 0, chunk, self.settings.thin)
+            info = self.chain.iterate(record, 0, chunk, self.settings.thin)
+            check_finite(self.chain.state, record.bias, record.coupling, record.hyper[:, 1:])
+            self.totals += info
             self.keeper.take(record)
-            made += chunk
             report(chunk)
             self.cpu_seconds = before + time.thread_time() - begin
             self.save_if_due()
-        # against the clock rounds are short
-        if made > 0 and deadline == inf:
-            self.save()
-        return self
 
     def _asked_to_stop(self) -> bool:
         return self.file is not None and self.file.stop.asked()
@@ -220,6 +285,9 @@ class ChainRun:
         """Describe the state in what JSON can hold, and arrays."""
         arrays: Arrays = {}
         held = {
+            "seed": self.seed,
+            "chain_index": self.chain_index,
+            "attempt": self.attempt,
             "chain": self.chain,
             "averages": None if self.averages is None else vars(self.averages),
             "n_warmed": self.n_warmed,
@@ -240,7 +308,8 @@ class ChainRun:
 
     def _unpack(self, tree: Any, arrays: Arrays) -> None:
         held = unpack(tree, arrays, self._given(), KINDS)
-        self.chain = held["chain"]
+        self.seed, self.chain_index = held["seed"], held["chain_index"]
+        self.attempt, self.chain = held["attempt"], held["chain"]
         self.averages = None
         if held["averages"] is not None:
             self.averages = Averages(np.zeros(0), 1.0, False)
@@ -259,8 +328,10 @@ class ChainRun:
             like = start_chain(self.problem, self.settings, np.random.default_rng(0))
         check_sound(self.chain, like)
         counts = (self.n_warmed, self.n_warmup, self.settings.n_warmup)
-        if any(type(count) is not int for count in counts) or not 0 <= counts[0] <= counts[1]:
+        whole = (*counts, self.seed, self.chain_index, self.attempt)
+        if any(type(count) is not int for count in whole) or not 0 <= counts[0] <= counts[1]:
             raise ValueError("no counts")
+        check_finite(self.chain.state)
         shape = getattr(self.totals, "shape", None)
         if counts[1] > counts[2] or shape != (len(Info._fields),):
             raise ValueError("wrong counts")
@@ -282,7 +353,8 @@ class ChainRun:
     def take(self, packed: Packed) -> None:
         """Take over a later state, which holds only the draws made since."""
         later = ChainRun.from_state(self.problem, self.settings, self.file, packed)
-        later.keeper.parts = self.keeper.parts + later.keeper.parts
+        if later.attempt == self.attempt:
+            later.keeper.parts = self.keeper.parts + later.keeper.parts
         vars(self).update(vars(later))
 
     def result(self, n_draws: int | None = None) -> ChainResult:
@@ -304,6 +376,8 @@ class ChainRun:
         found = what_was_settled(chain) if isinstance(chain, CollapsedChain) else {}
         if self.n_warmup < self.settings.n_warmup:
             found["warmed_up_for"] = self.n_warmup
+        if self.attempt:
+            found["not_finite"] = self.attempt
         return found
 
     def ended(self, result: ChainResult) -> ChainResult:

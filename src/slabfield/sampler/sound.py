@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from slabfield.kernels.cloud import GROUPS
-from slabfield.likelihood.cubes import ExactCubes, ParticleCubes, particle_cubes
+from slabfield.likelihood.cubes import Clusters, ExactCubes, ParticleCubes, particle_cubes
 from slabfield.likelihood.pseudo import PseudoRows
 from slabfield.moves.pair import MOST_EDGES, Tally, new_block, new_tally
 from slabfield.moves.state import ChainState
 from slabfield.sampler.collapsed import CollapsedChain, start_exact, start_pseudo
 from slabfield.sampler.particles import MOST_PARTICLES, whole_lanes
+from slabfield.sampler.patterns import MOST_NODES as MOST_CLUSTERED
 from slabfield.sampler.plan import FULL_NODES
 from slabfield.sampler.settings import Settings
 from slabfield.sampler.starts import Sketch
@@ -128,7 +129,27 @@ def _particles_like(chain: CollapsedChain, problem: Problem, settings: Settings)
     most = max(MOST_PARTICLES, whole_lanes(settings.n_particles))
     _expect(0 < n <= most and n % GROUPS == 0, f"{n} particles")
     weighted = model.n_nodes <= FULL_NODES
-    return particle_cubes(model, n, 1, k, weighted, np.random.default_rng(0))
+    like = particle_cubes(model, n, 1, k, weighted, np.random.default_rng(0))
+    return like._replace(clusters=_clusters_like(engine.clusters, model.n_nodes))  # type: ignore[union-attr]
+
+
+def _clusters_like(clusters: Any, n_nodes: int) -> Clusters:
+    """Check that clusters are of nodes and patterns that there are; return them."""
+    _expect(isinstance(clusters, Clusters), "wrong clusters")
+    for array in clusters:
+        good = isinstance(array, np.ndarray) and array.ndim == 1 and array.dtype == np.int64
+        _expect(good, "wrong clusters")
+    sizes, counts = np.diff(clusters.node_start), np.diff(clusters.pattern_start)
+    for start, numbers in ((clusters.node_start, clusters.nodes),
+                           (clusters.pattern_start, clusters.patterns)):  # fmt: skip
+        whole = start.size > 0 and start[0] == 0 and start[-1] == numbers.size
+        _expect(whole and bool(np.all(np.diff(start) > 0)), "wrong clusters")
+    _expect(sizes.size == counts.size and _within(sizes, 0, MOST_CLUSTERED + 1), "wrong clusters")
+    _expect(_within(clusters.nodes, 0, n_nodes), "clusters of wrong nodes")
+    beyond = np.repeat(1 << sizes, counts)
+    _expect(bool(np.all((clusters.patterns >= 0) & (clusters.patterns < beyond))), "wrong patterns")
+    found: Clusters = clusters
+    return found
 
 
 def _check_state(state: ChainState, n_edges: int) -> None:
