@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 DOCS := $(VENV)/.installed-docs
 
 .PHONY: help demo docs gallery test test-slow calibration lint types bench lattice scale accuracy mnist realdata \
-	torture bad-input degenerate fuzz soak reproduce reproduction clean
+	torture bad-input degenerate one-hot fuzz soak reproduce reproduction clean
 .DEFAULT_GOAL := help
 
 help:
@@ -30,6 +30,7 @@ help:
 	@echo "make torture    runs killed 200 times and resumed; writes docs/recovery.md"
 	@echo "make bad-input  every bad input tried, with its message; writes docs/bad-input.md"
 	@echo "make degenerate degenerate data under every engine; writes docs/degenerate.md"
+	@echo "make one-hot    one-hot codes under every engine; writes docs/one-hot.md (long)"
 	@echo "make fuzz       thousands of damaged files (FUZZ=3000 of each kind)"
 	@echo "make soak       an hour of fitting, with its memory; writes docs/soak.md (MINUTES=60)"
 	@echo "make reproduce  the paper's experiments, small; SCALE=paper for its sizes (hours)"
@@ -102,6 +103,9 @@ bad-input: $(STAMP)
 
 degenerate: $(STAMP)
 	$(BIN)/python benchmarks/degenerate.py
+
+one-hot: $(STAMP)
+	$(BIN)/python benchmarks/one_hot.py
 
 FUZZ ?= 3000
 fuzz: $(STAMP)

@@ -34,35 +34,69 @@ def _rare(n_rows: int, share: float, n_nodes: int = 4) -> Rows:
     return rows
 
 
-def _one_row_of_ones() -> Rows:
-    rows = np.zeros((100, 4), np.uint8)
+def _one_row_of_ones(n_nodes: int) -> Rows:
+    rows = np.zeros((100, n_nodes), np.uint8)
     rows[0] = 1
     return rows
 
 
+def one_hot(seed: int, n_nodes: int, n_rows: int = 1000) -> Rows:
+    """One-hot codes of categories that depend on a hidden class, some implied by the one before.
+
+    Columns with fewer than five ones in a thousand rows are left out.
+    """
+    rng = np.random.default_rng(seed)
+    hidden = rng.integers(0, 4, n_rows)
+    codes: list[Rows] = []
+    level = np.zeros(n_rows, np.int64)
+    while sum(code.shape[1] for code in codes) < n_nodes:
+        n_levels = int(rng.integers(3, 13))
+        probability = rng.dirichlet(np.full(n_levels, 0.5), 4).cumsum(axis=1)
+        free = (rng.random(n_rows)[:, None] > probability[hidden]).sum(axis=1)
+        free = np.minimum(free, n_levels - 1)
+        implied, implies = rng.integers(0, n_levels, 12), rng.random(12) < 0.5
+        if codes and rng.random() < 0.5:
+            free = np.where(implies[level], implied[level], free)
+        level = free
+        codes.append(np.eye(n_levels, dtype=np.uint8)[level])
+    rows = np.hstack(codes)[:, :n_nodes]
+    n_ones = rows.sum(axis=0)
+    return rows[:, (n_ones > 0.004 * n_rows) & (n_ones < n_rows)]
+
+
+def _tables(n: int) -> dict[str, Callable[[], Rows]]:
+    """Tables of n columns, or about so many."""
+    return {
+        "a column twice": lambda: _with_last(lambda rows: rows[:, 0], n_nodes=n),
+        "a column and its complement": lambda: _with_last(lambda rows: 1 - rows[:, 0], n_nodes=n),
+        "all columns the same": lambda: np.repeat(_fair(100, 1), n, axis=1),
+        "a pair perfectly separated (never both 1)": lambda: _with_last(
+            lambda rows: rows[:, -1] * (1 - rows[:, 0]), n_nodes=n
+        ),
+        "a column that is the exclusive or of two": lambda: _with_last(
+            lambda rows: rows[:, 0] ^ rows[:, 1], n_nodes=n
+        ),
+        "a column of zeros": lambda: _with_last(lambda rows: 0, n_nodes=n),
+        "a column of ones": lambda: _with_last(lambda rows: 1, n_nodes=n),
+        "all zeros": lambda: np.zeros((100, n), np.uint8),
+        "all ones": lambda: np.ones((100, n), np.uint8),
+        "all rows zero but one, of ones": lambda: _one_row_of_ones(n),
+        "two rows": lambda: _fair(2, n),
+        "two equal rows": lambda: np.repeat(_fair(1, n), 2, axis=0),
+        "more columns than rows": lambda: _fair(3, max(n, 12)),
+        "0.01% ones (2 in 20,000)": lambda: _rare(20_000, 1e-4, n),
+        "a million rows": lambda: _with_last(lambda rows: rows[:, 0] & rows[:, 1], 1_000_000, n),
+        "one-hot codes": lambda: one_hot(1, max(n, 12)),
+    }
+
+
+SMALL, LARGE = 5, 30
 TABLES: dict[str, Callable[[], Rows]] = {
-    "a column twice": lambda: _with_last(lambda rows: rows[:, 0]),
-    "a column and its complement": lambda: _with_last(lambda rows: 1 - rows[:, 0]),
-    "all columns the same": lambda: np.repeat(_fair(100, 1), 4, axis=1),
-    "a pair perfectly separated (never both 1)": lambda: _with_last(
-        lambda rows: rows[:, -1] * (1 - rows[:, 0])
-    ),
-    "a column that is the exclusive or of two": lambda: _with_last(
-        lambda rows: rows[:, 0] ^ rows[:, 1]
-    ),
-    "a column of zeros": lambda: _with_last(lambda rows: 0),
-    "a column of ones": lambda: _with_last(lambda rows: 1),
-    "all zeros": lambda: np.zeros((100, 4), np.uint8),
-    "all ones": lambda: np.ones((100, 4), np.uint8),
-    "all rows zero but one, of ones": _one_row_of_ones,
+    **_tables(SMALL),
     "two columns": lambda: _fair(100, 2),
-    "two rows": lambda: _fair(2, 4),
-    "two equal rows": lambda: np.repeat(_fair(1, 4), 2, axis=0),
     "two rows, two columns": lambda: np.eye(2, dtype=np.uint8),
-    "more columns than rows (12, 3)": lambda: _fair(3, 12),
-    "0.01% ones (2 in 20,000)": lambda: _rare(20_000, 1e-4),
-    "a million rows": lambda: _with_last(lambda rows: rows[:, 0] & rows[:, 1], 1_000_000, 4),
 }
+LARGE_TABLES = {f"{name}, {LARGE} columns": make for name, make in _tables(LARGE).items()}
 
 
 def find_bad(model: Any, rows: Rows) -> list[str]:

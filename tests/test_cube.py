@@ -19,7 +19,8 @@ from slabfield.likelihood.cubes import (
 )
 from slabfield.likelihood.engine import advance, leave_block, open_block
 from slabfield.models.binary import BinaryPairwise
-from slabfield.moves.pair import chance_of, judge, noise_at, scale_of
+from slabfield.moves.noise import chance_of, noise_at
+from slabfield.moves.pair import judge, scale_of
 from slabfield.moves.state import insert, new_state, remove
 
 

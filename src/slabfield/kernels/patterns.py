@@ -12,6 +12,8 @@ a Gibbs update of the pattern among those of :math:`\mathcal{P}`, so that the fi
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from slabfield._jit import inner
@@ -19,6 +21,25 @@ from slabfield.kernels.cloud import ZERO, exponentiate_single, fill_uniform, out
 from slabfield.kernels.cube import couplings_among
 
 MOST_EXPONENT = np.float32(60.0)
+
+
+class Clusters(NamedTuple):
+    """Nodes that exclude or imply each other, and the patterns that rows show on them.
+
+    Cluster c has ``nodes[node_start[c]:node_start[c + 1]]`` and the patterns from
+    ``pattern_start[c]`` on; bit b of a pattern is the state of the cluster's node b.
+    """
+
+    nodes: Any
+    node_start: Any
+    patterns: Any
+    pattern_start: Any
+
+
+def no_clusters() -> Clusters:
+    """Return that no nodes exclude or imply each other."""
+    none, start = np.zeros(0, np.int64), np.zeros(1, np.int64)
+    return Clusters(none, start, none, start)
 
 
 @inner
@@ -109,3 +130,18 @@ def draw_patterns(
         row = states[nodes[b]]
         for t in range(n):
             row[t] = (picked[t] >> b) & 1
+
+
+@inner
+def draw_clusters(clusters, states, state, neighbours, weights, degree, lanes, rows, work):
+    """Draw the patterns of all clusters, one after the other, in all particles."""
+    room = (
+        work.upper_state, work.picked, work.powers, work.inside, work.some, work.some_weights,
+    )  # fmt: skip
+    for number in range(clusters.node_start.size - 1):
+        begin, end = clusters.node_start[number], clusters.node_start[number + 1]
+        first, last = clusters.pattern_start[number], clusters.pattern_start[number + 1]
+        draw_patterns(
+            clusters.nodes[begin:end], clusters.patterns[first:last], states, state.bias,
+            state.coupling, neighbours, weights, degree, lanes, rows, room,
+        )  # fmt: skip

@@ -40,7 +40,7 @@ from slabfield.kernels.gibbs import (
     resample,
     sweep,
 )
-from slabfield.kernels.patterns import draw_patterns
+from slabfield.kernels.patterns import Clusters, draw_clusters, no_clusters
 from slabfield.likelihood import engine as interface
 from slabfield.likelihood.bowl import Bowl, new_bowl
 from slabfield.models.binary import BinaryPairwise
@@ -153,25 +153,6 @@ class ParticleWork(NamedTuple):
     tree_order: Any
     above: Any
     pattern_rows: Any
-
-
-class Clusters(NamedTuple):
-    """Nodes that exclude or imply each other, and the patterns that rows show on them.
-
-    Cluster c has ``nodes[node_start[c]:node_start[c + 1]]`` and the patterns from
-    ``pattern_start[c]`` on; bit b of a pattern is the state of the cluster's node b.
-    """
-
-    nodes: Any
-    node_start: Any
-    patterns: Any
-    pattern_start: Any
-
-
-def no_clusters() -> Clusters:
-    """Return that no nodes exclude or imply each other."""
-    none, start = np.zeros(0, np.int64), np.zeros(1, np.int64)
-    return Clusters(none, start, none, start)
 
 
 class ParticleCubes(NamedTuple):
@@ -346,22 +327,6 @@ def leave_block_particles(engine, state, nodes, mass, rng):
 
 
 @inner
-def draw_cluster(engine, state, number):
-    """Draw the pattern of a cluster anew in all particles."""
-    work, clusters = engine.work, engine.clusters
-    begin, end = clusters.node_start[number], clusters.node_start[number + 1]
-    first, last = clusters.pattern_start[number], clusters.pattern_start[number + 1]
-    room = (
-        work.upper_state, work.picked, work.powers, work.inside, work.some, work.some_weights,
-    )  # fmt: skip
-    draw_patterns(
-        clusters.nodes[begin:end], clusters.patterns[first:last], engine.states, state.bias,
-        state.coupling, engine.neighbours, engine.weights, engine.degree, engine.lanes,
-        work.pattern_rows, room,
-    )  # fmt: skip
-
-
-@inner
 def relax(engine, state, rng):
     """Draw a forest anew in all particles."""
     work = engine.work
@@ -373,8 +338,10 @@ def relax(engine, state, rng):
         engine.states, state.bias, engine.neighbours, engine.weights, engine.degree, engine.lanes,
         work.chance[0], room, rng,
     )  # fmt: skip
-    for number in range(engine.clusters.node_start.size - 1):
-        draw_cluster(engine, state, number)
+    draw_clusters(
+        engine.clusters, engine.states, state, engine.neighbours, engine.weights, engine.degree,
+        engine.lanes, work.pattern_rows, work,
+    )  # fmt: skip
 
 
 @inner

@@ -19,23 +19,15 @@ from slabfield.kernels.hill import (
 )
 from slabfield.kernels.logistic import dot
 from slabfield.kernels.table import add_times, total_of
-from slabfield.moves.pair import (
-    MOST_EDGES,
-    MOST_SHARE,
-    REACH,
-    chance_of,
-    facts_of,
-    log_odds_of,
-    scale_of,
-)
+from slabfield.moves.noise import MOST_SHARE, chance_of, noise_between
+from slabfield.moves.pair import MOST_EDGES, facts_of, log_odds_of, scale_of
+from slabfield.moves.reach import goes_far
 from slabfield.moves.state import insert, remove
 
 # Among how many nodes edges are flipped together
 MOST_NODES = 4
 # Instead of the number of a planned block: one of others, with or without flips
 NOT_PLANNED, NO_FLIPS = -1, -2
-# Probability of a state that some particles show, and factor by which a lower one may change
-SHOWN, FARTHEST = 1e-3, math.exp(2 * REACH)
 # Chance of a flip that is listed
 WORTH_KEEPING = 0.01
 
@@ -347,7 +339,7 @@ def flip_edges(sums, prior, state, block, k, n_edges, n_open, number, plan, tall
             noise /= 1.0 + (shift + more) / size
         place(hill, n_all, n_new, n_new)
         new_sum = tilted(hill.values, now, n_all, features, weights, tilt, power, scratch)
-        if n_lanes > 1 and goes_far(hill, 1 << k):
+        if n_lanes > 1 and goes_far(weights[: 1 << k], power[: 1 << k]):
             continue
         odds += height(hill.values, new_sum, block, k, n_edges, scale)
         chance = chance_of(odds, noise)
@@ -363,30 +355,6 @@ def flip_edges(sums, prior, state, block, k, n_edges, n_open, number, plan, tall
         counts[0] = count
         known, changed = False, True
     return changed
-
-
-@inner
-def goes_far(hill, n_states):
-    """Whether a state of the block changes its probability beyond what particles vouch for.
-
-    They vouch for states that some of them show, before and after.
-    """
-    before, after = total_of(hill.weights), total_of(hill.power)
-    for s in range(n_states):
-        one, other = hill.weights[s] / before, hill.power[s] / after
-        least, most = min(one, other), max(one, other)
-        if least < SHOWN and most > FARTHEST * least:
-            return True
-    return False
-
-
-@inner
-def noise_between(after, before, n_rows):
-    """Noise of a difference of log posteriors: of how much each lane adds to two sums."""
-    total, total_before, noise = total_of(after), total_of(before), 0.0
-    for t in range(after.size):
-        noise += (n_rows * (after[t] / total - before[t] / total_before)) ** 2
-    return noise * after.size / (after.size - 1.0)
 
 
 @inner

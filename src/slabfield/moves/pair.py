@@ -24,27 +24,22 @@ from numpy.typing import NDArray
 from slabfield._jit import inner
 from slabfield.kernels.cube import halves, quadrants, tilt, tilt_node
 from slabfield.kernels.hill import Hill, new_hill
-from slabfield.kernels.slab import (
-    LEAST,
-    draw_around,
-    draw_between,
-    log_integral_between,
-    survey,
-    value_from_mode,
+from slabfield.kernels.slab import draw_around, survey
+from slabfield.moves.noise import MOST_SHARE, chance_of, noise_at
+from slabfield.moves.reach import (
+    REACH,
+    WITHIN_REACH,
+    draw_within,
+    ends_of,
+    odds_near_zero,
+    reaches_far,
 )
 from slabfield.moves.state import insert, remove
 
-# Noise variance of log odds that is corrected for, at most
-MOST_NOISE = 2.0
 # Edges that are flipped together, at most
 MOST_EDGES = 4
 # Log odds of at most this size count as open
 OPEN = 4.0
-# The share of the variance of a draw that noise may take the place of
-MOST_SHARE = 0.9
-# On particles a parameter moves by twice this at most at a time, unless all of its conditional lies
-# within so much
-REACH, WITHIN_REACH = 3.0, 6.0
 
 
 class Block(NamedTuple):
@@ -159,37 +154,6 @@ def pair_without(mass, k, lanes, facts, a):
 
 
 @inner
-def noise_at(lanes, n_rows, pair, mode, residual):
-    """Noise of what an edge is judged by: of the log evidence and of the slope at the mode.
-
-    Each lane adds to the sums over all lanes what it adds by itself, independently of the others:
-    the variance of the sum is read off their differences. ``residual`` keeps what each lane adds to
-    the error of the log evidence. The sums in ``lanes`` are changed to those at the mode.
-    """
-    n_lanes = lanes.shape[1]
-    u, v = pair[4], pair[5]
-    last = 1 - u - v
-    by1, by2, by3 = math.exp(-u * mode), math.exp(-v * mode), math.exp(last * mode)
-    before, after, feature = 0.0, 0.0, 0.0
-    for t in range(n_lanes):
-        before += lanes[0, t] + lanes[1, t] + lanes[2, t] + lanes[3, t]
-        w1, w2, w3 = by1 * lanes[1, t], by2 * lanes[2, t], by3 * lanes[3, t]
-        after += lanes[0, t] + w1 + w2 + w3
-        feature += -u * w1 - v * w2 + last * w3
-    mean = feature / after
-    evidence, slope = 0.0, 0.0
-    for t in range(n_lanes):
-        at_zero = lanes[0, t] + lanes[1, t] + lanes[2, t] + lanes[3, t]
-        w1, w2, w3 = by1 * lanes[1, t], by2 * lanes[2, t], by3 * lanes[3, t]
-        at_mode = lanes[0, t] + w1 + w2 + w3
-        residual[t] = n_rows * (at_mode / after - at_zero / before)
-        evidence += residual[t] ** 2
-        slope += ((-u * w1 - v * w2 + last * w3) - mean * at_mode) ** 2
-    share = n_lanes / (n_lanes - 1.0)
-    return share * evidence, share * (n_rows / after) ** 2 * slope
-
-
-@inner
 def judge(mass, k, lanes, residual, facts, data_sum, bias_sum, coupling, bias, scale):
     """What an edge's update needs: log evidence, noise of it and of the slope, and for a draw.
 
@@ -215,61 +179,10 @@ def judge(mass, k, lanes, residual, facts, data_sum, bias_sum, coupling, bias, s
 
 
 @inner
-def chance_of(odds, noise):
-    r"""Chance by log odds with normal noise of known variance: on average that by exact ones.
-
-    The inverse of blurring the logistic function, to the third order of the variance (equation 19):
-    with p the chance and :math:`d = p (1 - p)`, its second, fourth and sixth derivatives are
-    :math:`d (1 - 2 p)` times 1, 1 - 12 d and 1 - 60 d + 360 d^2.
-    """
-    p, v = 1.0 / (1.0 + math.exp(abs(odds))), min(noise, MOST_NOISE)
-    d = p * (1.0 - p)
-    change = v / 2 - v * v / 8 * (1 - 12 * d) + v * v * v / 48 * (1 - 60 * d + 360 * d * d)
-    p -= d * (1 - 2 * p) * change
-    return p if odds < 0 else 1.0 - p
-
-
-@inner
 def draw_value(n_rows, needs, rng):
     """Draw a parameter given presence, less spread by what its mode is already off."""
     mode, precision, shift, around, left, right, _ = needs
     return mode + math.sqrt(1.0 - shift) * draw_around(n_rows, precision, around, left, right, rng)
-
-
-@inner
-def ends_of(needs):
-    """Where the conditional of a parameter ends, but for a share of e^-6 or less."""
-    mode, left, right = needs[0], needs[4], needs[5]
-    return mode + left[1] + LEAST / (3 * left[0]), mode + right[1] + LEAST / (3 * right[0])
-
-
-@inner
-def reaches_far(now, needs):
-    """Whether the conditional of a coupling, zero included, is wider than particles vouch for.
-
-    Or lies farther from the coupling now.
-    """
-    low, high = ends_of(needs)
-    low, high = min(low, 0.0), max(high, 0.0)
-    return high - low > WITHIN_REACH or now < low - REACH or now > high + REACH
-
-
-@inner
-def odds_near_zero(lanes, residual, scale, needs):
-    """Log evidence of presence with a coupling of at most ``REACH`` in size, and its noise."""
-    mode, precision, _, around, _, _, pair = needs
-    n_rows, log_slab = scale[0], scale[2]
-    evidence = log_integral_between(-REACH - mode, REACH - mode, n_rows, precision, around)
-    evidence -= value_from_mode(-mode, n_rows, precision, around)
-    nearest = min(max(mode, -REACH), REACH)
-    return evidence + log_slab, noise_at(lanes, n_rows, pair, nearest, residual)[0]
-
-
-@inner
-def draw_within(low, high, n_rows, needs, rng):
-    """Draw a parameter given presence and an interval."""
-    mode, precision, _, around, left, right, _ = needs
-    return mode + draw_between(low - mode, high - mode, n_rows, precision, around, left, right, rng)
 
 
 @inner

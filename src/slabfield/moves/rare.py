@@ -21,7 +21,9 @@ from slabfield.likelihood.cubes import ExactCubes, ParticleCubes, keep_neighbour
 from slabfield.likelihood.engine import leave_block, open_block
 from slabfield.likelihood.pseudo import PseudoRows
 from slabfield.moves.flip import shuffle
-from slabfield.moves.pair import WITHIN_REACH, chance_of, log_odds_of, scale_of, update_edges
+from slabfield.moves.noise import chance_of
+from slabfield.moves.pair import log_odds_of, scale_of, update_edges
+from slabfield.moves.reach import WITHIN_REACH
 
 # An edge whose chance is this at a glance is looked at closely; others in proportion to theirs
 WORTH_A_LOOK = 0.02

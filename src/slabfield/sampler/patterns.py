@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from slabfield.likelihood.cubes import Clusters, no_clusters
+from slabfield.kernels.patterns import Clusters, no_clusters
 from slabfield.models.protocol import Sums
 
 # Nodes of a cluster, and patterns of it, at most

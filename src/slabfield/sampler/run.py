@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from slabfield.checks import InputWarning, NotFiniteError
 from slabfield.draws import ChainDraws
 from slabfield.kernels.hill import Hill
+from slabfield.kernels.patterns import Clusters
 from slabfield.likelihood.bowl import Bowl
-from slabfield.likelihood.cubes import Clusters, ExactCubes, ParticleCubes, ParticleWork
+from slabfield.likelihood.cubes import ExactCubes, ParticleCubes, ParticleWork
 from slabfield.likelihood.exact import BinaryTable, StateTable
 from slabfield.likelihood.particles import BinaryParticles, CliqueParticles
 from slabfield.likelihood.pseudo import PseudoRows

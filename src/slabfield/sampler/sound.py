@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from slabfield.kernels.cloud import GROUPS
-from slabfield.likelihood.cubes import Clusters, ExactCubes, ParticleCubes, particle_cubes
+from slabfield.kernels.patterns import Clusters
+from slabfield.likelihood.cubes import ExactCubes, ParticleCubes, particle_cubes
 from slabfield.likelihood.pseudo import PseudoRows
 from slabfield.moves.pair import MOST_EDGES, Tally, new_block, new_tally
 from slabfield.moves.state import ChainState
