@@ -50,8 +50,8 @@ inclusion probabilities between `particles` and `exact`; "expected" is what the 
 of both lead to, from the differences between chains. Couplings are means over all pairs and draws
 of their size, and means over draws of the largest, with standard errors. With sigma0 learnt, the
 couplings that no row speaks about and sigma0 move together, and slowly, on either engine;
-with the slab fixed at {FIXED_SLAB:g} that is not so. "as large" is the difference where particles go
-about small fields as they do about those of more than 24 columns (blocks by a plan, particles
+with the slab fixed at {FIXED_SLAB:g} that is not so. "as large" is the difference where particles
+go about small fields as they do about those of more than 24 columns (blocks by a plan, particles
 without weights), which is what the default sampler does there; it has no exact answer to be held
 against at its own sizes.
 
@@ -165,8 +165,8 @@ def main() -> None:
                 rows.append(against_exact(n_nodes, seed, slab, asked.draws))
                 print(rows[-1], flush=True)
     head = (
-        "columns", "table", "sigma0", "difference", "expected", "as large", "mean size, exact", "particles",
-        "largest, exact", "particles",
+        "columns", "table", "sigma0", "difference", "expected", "as large",
+        "mean size, exact", "particles", "largest, exact", "particles",
     )  # fmt: skip
     text += table(head, rows) + "\n\n" + setting() + "\n"
     (DOCS / "one-hot.md").write_text(text, encoding="utf-8")

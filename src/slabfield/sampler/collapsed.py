@@ -25,7 +25,7 @@ from slabfield.models.binary import BinaryPairwise
 from slabfield.moves.pair import Block, Tally, new_block, new_tally
 from slabfield.moves.state import ChainState, Info
 from slabfield.moves.sweep import Plan
-from slabfield.sampler.iteration import Record, collapsed, new_record, settle
+from slabfield.sampler.iteration import Record, check_finite, collapsed, new_record, settle
 from slabfield.sampler.particles import (
     FIRST_SWEEPS,
     MOST_PARTICLES,
@@ -65,7 +65,7 @@ from slabfield.sampler.starts import (
     small_field_state,
     state_of,
 )
-from slabfield.sampler.warmup import Problem, check_finite, chunks
+from slabfield.sampler.warmup import Problem, chunks
 
 Array = NDArray[np.float64]
 
@@ -105,7 +105,10 @@ class CollapsedChain(NamedTuple):
     noise: float = 0.0
 
     def iterate(self, record: Record, first: int, n_draws: int, thin: int) -> Info:
-        """Run compiled sweeps; keep ``n_draws`` states, ``thin`` sweeps apart."""
+        """Run compiled sweeps; keep ``n_draws`` states, ``thin`` sweeps apart.
+
+        Raises :class:`NotFinite` where the chain comes to numbers that are not finite.
+        """
         problem, engine = self.problem, self.engine
         if isinstance(engine, ParticleCubes):
             engine = with_chances(engine)
@@ -114,6 +117,7 @@ class CollapsedChain(NamedTuple):
             self.block, self.plan, self.tally, problem.unknown, record, first, n_draws, thin,
             self.rng,
         )  # fmt: skip
+        check_finite(self.state, record)
         return info
 
 
@@ -244,7 +248,6 @@ def warming_collapsed(
     for part, mark in enumerate(marks, 1):
         for n in chunks(mark - done):
             chain.iterate(empty, 0, 0, n * settings.thin)
-            check_finite(chain.state)
             report(n)
             done += n
             if done == mark:

@@ -18,7 +18,7 @@ from slabfield.moves.hyper import draw_hyper
 from slabfield.moves.impute import redraw
 from slabfield.moves.jump import exchange, jump_in_turn, jump_together
 from slabfield.moves.langevin import adjusted_langevin_step, langevin_step
-from slabfield.moves.state import Info
+from slabfield.moves.state import ChainState, Info
 from slabfield.moves.sweep import collapsed_sweep
 
 # Exchanges of two interactions tried in an iteration of Bayes Exact
@@ -42,6 +42,22 @@ def new_record(n_draws: int, n_biases: int, n_couplings: int, n_interactions: in
         np.zeros((n_draws, n_interactions), np.bool_),
         np.zeros((n_draws, 3)),
     )
+
+
+class NotFinite(ArithmeticError):
+    """Raised where a chain has come to numbers that are not finite."""
+
+
+def check_finite(state: ChainState, record: Record | None = None) -> None:
+    """Raise :class:`NotFinite` unless a chain's state, and what it has drawn, are numbers.
+
+    p0 is none by definition where no edges share it.
+    """
+    parts = [state.bias, state.coupling, state.hyper[1:]]
+    if record is not None:
+        parts += [record.bias, record.coupling, record.hyper[:, 1:]]
+    if not all(np.isfinite(part).all() for part in parts):
+        raise NotFinite
 
 
 @inner

@@ -14,9 +14,9 @@ from slabfield.moves.jump import JumpSettings, JumpWork, new_jump_work
 from slabfield.moves.langevin import LangevinSettings, LangevinWork, new_work
 from slabfield.moves.state import ChainState, Info
 from slabfield.sampler.collapsed import sizes_of
-from slabfield.sampler.iteration import Record, adjusted, approximate, new_record
+from slabfield.sampler.iteration import Record, adjusted, approximate, check_finite, new_record
 from slabfield.sampler.settings import Settings
-from slabfield.sampler.warmup import Averages, Problem, check_finite, chunks, random_state
+from slabfield.sampler.warmup import Averages, Problem, chunks, random_state
 
 SCHEMES: dict[str, Callable[..., Any]] = {
     "approximate": approximate,
@@ -39,13 +39,17 @@ class Chain(NamedTuple):
     rng: np.random.Generator
 
     def iterate(self, record: Record, first: int, n_draws: int, thin: int) -> Info:
-        """Run compiled iterations; keep ``n_draws`` states, ``thin`` iterations apart."""
+        """Run compiled iterations; keep ``n_draws`` states, ``thin`` iterations apart.
+
+        Raises :class:`NotFinite` where the chain comes to numbers that are not finite.
+        """
         problem = self.problem
         info: Info = SCHEMES[self.settings.scheme](
             self.engine, problem.sums, problem.prior, problem.model.group_start, self.langevin,
             self.jumps, self.state, self.work, self.jump_work, problem.unknown, record, first,
             n_draws, thin, self.rng,
         )  # fmt: skip
+        check_finite(self.state, record)
         return info
 
 
@@ -108,7 +112,6 @@ def warming(
     for segment in range(n_segments):
         for n in chunks(bounds[segment + 1] - done):
             chain.iterate(empty, 0, 0, n * settings.thin)
-            check_finite(chain.state)
             report(n)
             done += n
             if done == bounds[segment + 1]:

@@ -38,19 +38,13 @@ from slabfield.sampler.collapsed import (
     warming_collapsed,
     what_was_settled,
 )
+from slabfield.sampler.iteration import NotFinite, check_finite
 from slabfield.sampler.keep import Keeper
 from slabfield.sampler.paper import Chain, first_averages, start_chain, warming
 from slabfield.sampler.settings import Settings
 from slabfield.sampler.sound import check_sound, collapsed_like
 from slabfield.sampler.starts import Sketch, kind_of
-from slabfield.sampler.warmup import (
-    Averages,
-    NotFinite,
-    Problem,
-    check_finite,
-    chunks,
-    complete,
-)
+from slabfield.sampler.warmup import Averages, Problem, chunks, complete
 
 Report = Callable[[int], None]
 Packed = tuple[Any, Arrays]
@@ -113,6 +107,7 @@ class ChainRun:
     seed: int
     chain_index: int
     attempt: int
+    n_written: int = 0
     n_warmed: int
     n_warmup: int
     cpu_seconds: float
@@ -137,7 +132,10 @@ class ChainRun:
             self.problem, self.settings, self.file = problem, settings, file
             self.seed, self.chain_index, self.attempt = seed, chain_index, 0
             self.cpu_seconds = 0.0
-            self._start()
+            try:
+                self._start()
+            except NotFinite:
+                self._begin_again(report)
         self.warm_up(report, begin, until)
 
     def _start(self) -> None:
@@ -166,8 +164,12 @@ class ChainRun:
             stacklevel=2,
         )
         report(-self.n_warmed - self.keeper.n_draws)
+        self.n_written = self.keeper.n_draws
         self.attempt += 1
-        self._start()
+        try:
+            self._start()
+        except NotFinite:
+            raise NotFiniteError(self._what_to_do()) from None
 
     def _what_to_do(self) -> str:
         kept = "" if self.file is None else f" What it was before is in {self.file.path}."
@@ -261,9 +263,7 @@ class ChainRun:
             if late or self._asked_to_stop():
                 break
             record = self.keeper.room(chunk)
-            info = self.chain.iterate(record, 0, chunk, self.settings.thin)
-            check_finite(self.chain.state, record.bias, record.coupling, record.hyper[:, 1:])
-            self.totals += info
+            self.totals += self.chain.iterate(record, 0, chunk, self.settings.thin)
             self.keeper.take(record)
             report(chunk)
             self.cpu_seconds = before + time.thread_time() - begin
@@ -278,8 +278,11 @@ class ChainRun:
             self.save()
 
     def save(self) -> None:
-        """Write the state to the chain's file, if it has one."""
-        if self.file is not None:
+        """Write the state to the chain's file, if it has one.
+
+        A chain that has begun again leaves the file alone until it has as many draws as are in it.
+        """
+        if self.file is not None and self.keeper.n_draws >= self.n_written:
             self.file.save(*self.packed())
 
     def packed(self, with_draws: bool = True) -> Packed:

@@ -35,20 +35,6 @@ def chunks(total: int, most: int = 1 << 30) -> Iterator[int]:
         size = max(1, min(2 * size, int(size * CHUNK_SECONDS / max(elapsed, 1e-6))))
 
 
-class NotFinite(ArithmeticError):
-    """Raised where a chain has come to numbers that are not finite."""
-
-
-def check_finite(state: ChainState, *drawn: NDArray[np.float64]) -> None:
-    """Raise :class:`NotFinite` unless a chain's state, and what it has drawn, are numbers.
-
-    p0 is none by definition where no edges share it.
-    """
-    for values in (state.bias, state.coupling, state.hyper[1:], *drawn):
-        if not np.isfinite(values).all():
-            raise NotFinite
-
-
 class Problem(NamedTuple):
     """What is to be learnt: a model, the data's rows and sums, the prior, and missing entries.
 
