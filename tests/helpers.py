@@ -8,8 +8,10 @@ from slabfield._jit import inner, jit
 from slabfield.kernels.neighbourhood import descend
 from slabfield.kernels.slab import (
     draw_around,
+    draw_between,
     draw_window,
     limited_slope,
+    log_integral_between,
     log_window_integral,
     survey,
 )
@@ -147,3 +149,21 @@ def step_planned(engine, sums, prior, group_start, state, block, plan, tally, n,
 @jit
 def run_descent(gram, slope, value, moved, strength, tolerance):
     descend(gram, value.size, slope, value, moved, strength, tolerance)
+
+
+@jit
+def integral_between(low, high, n_rows, precision, around):
+    return log_integral_between(low, high, n_rows, precision, around)
+
+
+@jit
+def _between(low, high, n_rows, precision, around, left, right, out, rng):
+    for k in range(out.size):
+        out[k] = draw_between(low, high, n_rows, precision, around, left, right, rng)
+
+
+def draws_between(low, high, n_rows, precision, around, left, right, n, seed):
+    out = np.zeros(n)
+    rng = np.random.default_rng(seed)
+    _between(low, high, n_rows, precision, around, left, right, out, rng)
+    return out

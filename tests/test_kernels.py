@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from helpers import draw_windows, draws_around, integrals, surveys
+from helpers import (
+    draw_windows,
+    draws_around,
+    draws_between,
+    integral_between,
+    integrals,
+    surveys,
+)
 from slabfield._jit import polynomial
 from slabfield.kernels import gibbs, table
 from slabfield.kernels.counts import count_all_pairs, n_words, pack
@@ -226,6 +233,39 @@ def test_draw_around_has_its_density(name):
 
     assert p_value(1.0) > 1e-3
     assert p_value(1.1) < 1e-3
+
+
+# Intervals of a conditional, in standard deviations from the mode
+INTERVALS = [(-1.0, 2.0), (0.3, 4.0), (-6.0, -1.5), (2.0, 2.5), (-30.0, 30.0)]
+
+
+@pytest.mark.parametrize("interval", INTERVALS)
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_conditional_cut_to_an_interval(name, interval):
+    slope, n_rows, precision, pair = PAIRS[name]
+    mode, spread, _, around, left, right = surveys(slope, n_rows, precision, pair)
+    low, high = interval[0] * spread, interval[1] * spread
+    top = log_density(mode, slope, n_rows, precision, pair)
+    # points close together where the density is highest
+    peak, far = min(max(0.0, low), high), np.geomspace(1e-6, 1.0, 20_001)
+    grid = np.unique(
+        np.concatenate([peak + (low - peak) * far, [peak], peak + (high - peak) * far])
+    )
+    logs = np.array([log_density(mode + a, slope, n_rows, precision, pair) for a in grid]) - top
+    cdf = integrate.cumulative_trapezoid(np.exp(logs - logs.max()), x=grid, initial=0)
+    exact = math.log(cdf[-1]) + logs.max()
+    assert integral_between(low, high, n_rows, precision, around) == pytest.approx(exact, abs=2e-3)
+    draws = draws_between(low, high, n_rows, precision, around, left, right, 10_000, 5)
+    assert low <= draws.min()
+    assert draws.max() <= high
+
+    def p_value(some):
+        return stats.kstest(some, lambda a: np.interp(a, grid, cdf / cdf[-1])).pvalue
+
+    assert p_value(draws) > 1e-4
+    # a density that is less spread out, or evenly over the interval, is told from it
+    middle = np.median(draws)
+    assert p_value(middle + 0.85 * (draws - middle)) < 1e-4
 
 
 @pytest.mark.parametrize("precision", [0.5, 30.0])

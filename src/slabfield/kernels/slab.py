@@ -248,19 +248,38 @@ def draw_around(n_rows, precision, around, left, right, rng):
 
 
 @inner
+def shares_from_mode(x, around):
+    """The four terms of M at a distance from the mode, but for a factor, and the factor's log."""
+    t0, t1, t2, t3, u, v, _, _ = around
+    last = 1 - u - v
+    top = 0.0 if t0 > 0.0 else -math.inf
+    top = max(top, -u * x) if t1 > 0.0 else top
+    top = max(top, -v * x) if t2 > 0.0 else top
+    top = max(top, last * x) if t3 > 0.0 else top
+    return (
+        t0 * math.exp(-top) if t0 > 0.0 else 0.0,
+        t1 * math.exp(-u * x - top) if t1 > 0.0 else 0.0,
+        t2 * math.exp(-v * x - top) if t2 > 0.0 else 0.0,
+        t3 * math.exp(last * x - top) if t3 > 0.0 else 0.0,
+        top,
+    )
+
+
+@inner
 def value_from_mode(x, n_rows, precision, around):
     r""":math:`\ell` at a distance from the mode, less what it is there."""
-    t0, t1, t2, t3, u, v, mean, left_over = around
-    total = t0 + t1 * math.exp(-u * x) + t2 * math.exp(-v * x) + t3 * math.exp((1 - u - v) * x)
-    return left_over * x - n_rows * (math.log(total) - mean * x) - 0.5 * precision * x * x
+    w0, w1, w2, w3, top = shares_from_mode(x, around)
+    mean, left_over = around[6], around[7]
+    growth = top + math.log(w0 + w1 + w2 + w3)
+    return left_over * x - n_rows * (growth - mean * x) - 0.5 * precision * x * x
 
 
 @inner
 def slope_from_mode(x, n_rows, precision, around):
     r"""First derivative of :math:`\ell` at a distance from the mode."""
-    t0, t1, t2, t3, u, v, mean, left_over = around
-    w1, w2, w3 = t1 * math.exp(-u * x), t2 * math.exp(-v * x), t3 * math.exp((1 - u - v) * x)
-    tilted = (-u * w1 - v * w2 + (1 - u - v) * w3) / (t0 + w1 + w2 + w3)
+    w0, w1, w2, w3, _ = shares_from_mode(x, around)
+    u, v, mean, left_over = around[4], around[5], around[6], around[7]
+    tilted = (-u * w1 - v * w2 + (1 - u - v) * w3) / (w0 + w1 + w2 + w3)
     return left_over - n_rows * (tilted - mean) - precision * x
 
 

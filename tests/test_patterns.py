@@ -1,0 +1,205 @@
+"""Clusters of nodes that exclude or imply each other: found in data, drawn whole in particles."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from slabfield import SpikeSlabMRF
+from slabfield.exact import enumeration
+from slabfield.kernels.gibbs import new_lanes
+from slabfield.kernels.patterns import draw_patterns
+from slabfield.models.binary import BinaryPairwise
+from slabfield.moves.reach import goes_far
+from slabfield.sampler.patterns import MOST_NODES, MOST_PATTERNS, find_clusters
+from test_cube import random_state_of
+from test_forest import lists_of
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+try:
+    from degenerate_tables import one_hot
+finally:
+    sys.path.pop(0)
+
+NODES = np.array([4, 1, 3])
+# the codes of one category, and none of them: bit b is node NODES[b]
+PATTERNS = np.array([1, 2, 4, 0], np.int64)
+N_PARTICLES = 20_000
+
+
+def drawn(states: np.ndarray, state: Any, coupling: np.ndarray, seed: int = 0) -> None:
+    """Draw the pattern of the cluster anew in all particles."""
+    d, n = states.shape
+    whole, single = np.zeros(n, np.int32), np.zeros(n, np.float32)
+    room = (
+        whole, whole.copy(), single, np.zeros(d, np.bool_), np.zeros(d, np.int32),
+        np.zeros(d, np.float32),
+    )  # fmt: skip
+    lanes = new_lanes(n, np.random.default_rng(seed))
+    rows = np.zeros((NODES.size + 4, n), np.float32)
+    draw_patterns(
+        NODES, PATTERNS, states, state.bias, state.coupling, *lists_of(coupling), lanes, rows, room
+    )
+
+
+def field_and_particles(seed: int = 3) -> tuple[Any, Any, np.ndarray, np.ndarray]:
+    model, state = random_state_of(6, 1.0, seed)
+    field = model.field(state.bias, state.coupling)
+    rng = np.random.default_rng(seed)
+    states = enumeration.sample(field, N_PARTICLES, rng).T.astype(np.uint8)
+    return model, state, np.ascontiguousarray(states), np.asarray(field.coupling)
+
+
+def p_value(states: np.ndarray, chance: np.ndarray) -> float:
+    codes = (states.astype(np.int64) << np.arange(len(states))[:, None]).sum(axis=0)
+    counts = np.bincount(codes, minlength=chance.size)
+    common = chance * N_PARTICLES >= 5
+    found = np.append(counts[common], counts[~common].sum())
+    expected = np.append(chance[common], chance[~common].sum()) * N_PARTICLES
+    return float(stats.chisquare(found, expected).pvalue)
+
+
+def test_particles_of_a_field_stay_so():
+    model, state, states, coupling = field_and_particles()
+    chance = enumeration.probabilities(model.field(state.bias, state.coupling))
+    before = states.copy()
+    drawn(states, state, coupling)
+    assert (before != states).any(axis=1)[NODES].all()
+    assert np.array_equal(np.delete(before, NODES, axis=0), np.delete(states, NODES, axis=0))
+    assert p_value(states, chance) > 1e-3
+    # the same with couplings a tenth too strong is not the field
+    state.coupling[:] *= 1.1
+    drawn(states, state, 1.1 * coupling)
+    assert p_value(states, chance) < 1e-3
+
+
+def test_patterns_that_are_not_among_those_stay():
+    _, state, states, coupling = field_and_particles()
+    codes = (states[NODES].astype(np.int64) << np.arange(3)[:, None]).sum(axis=0)
+    before = states.copy()
+    drawn(states, state, coupling)
+    others = ~np.isin(codes, PATTERNS)
+    assert others.sum() > 100
+    assert np.array_equal(before[:, others], states[:, others])
+    after = (states[NODES].astype(np.int64) << np.arange(3)[:, None]).sum(axis=0)
+    assert np.isin(after[~others], PATTERNS).all()
+
+
+def test_a_mode_is_left_however_deep_it_is():
+    """Codes that exclude each other by couplings of -40: single nodes could never change."""
+    model = BinaryPairwise(6)
+    _, state, states, _ = field_and_particles()
+    state.bias[:], state.coupling[:] = 0.0, 0.0
+    state.bias[NODES] = 30.0
+    coupling = np.zeros((6, 6))
+    coupling[np.ix_(NODES, NODES)] = -40.0
+    np.fill_diagonal(coupling, 0.0)
+    first, second = model.ends
+    state.coupling[:] = coupling[first, second]
+    states[NODES] = 0
+    states[NODES[0]] = 1
+    drawn(states, state, coupling)
+    shares = states[NODES].mean(axis=1)
+    assert shares == pytest.approx(1 / 3, abs=0.02)
+    assert (states[NODES].sum(axis=0) == 1).all()
+
+
+# --- clusters ----------------------------------------------------------------------------------
+
+
+def clusters_of(rows: np.ndarray) -> list[tuple[set[int], set[int]]]:
+    model = BinaryPairwise(rows.shape[1])
+    found = find_clusters(rows, model.sums(rows), model.ends)
+    starts = zip(
+        found.node_start[:-1], found.node_start[1:], found.pattern_start[:-1],
+        found.pattern_start[1:], strict=True,
+    )  # fmt: skip
+    return [
+        (set(found.nodes[a:b].tolist()), set(found.patterns[c:d].tolist())) for a, b, c, d in starts
+    ]
+
+
+def test_codes_of_a_category_are_a_cluster():
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 2, (500, 12)).astype(np.uint8)
+    rows[:, 4:8] = np.eye(4, dtype=np.uint8)[rng.integers(0, 4, 500)]
+    [(nodes, patterns)] = clusters_of(rows)
+    assert nodes == {4, 5, 6, 7}
+    assert patterns == {1, 2, 4, 8}
+
+
+def test_nodes_that_only_depend_are_none():
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 2, (500, 30)).astype(np.uint8)
+    rows[:, 1] ^= rows[:, 0] & (rng.random(500) < 0.5)
+    rows[:, 2] = np.where(rng.random(500) < 0.3, rows[:, 0], rows[:, 2])
+    assert clusters_of(rows) == []
+
+
+def test_clusters_have_bounds_and_data_in_them():
+    rows = one_hot(1, 120)
+    found = clusters_of(rows)
+    assert len(found) > 5
+    for nodes, patterns in found:
+        assert 3 <= len(nodes) <= MOST_NODES
+        assert 2 <= len(patterns) <= MOST_PATTERNS
+    assert len(set().union(*(nodes for nodes, _ in found))) > 0.8 * rows.shape[1]
+
+
+# --- what particles vouch for ------------------------------------------------------------------
+
+
+def test_a_flip_may_not_raise_what_no_particle_shows():
+    weights = np.array([0.5, 0.3, 0.2, 1e-5])
+    assert not goes_far(weights, np.array([0.2, 0.3, 0.5, 1e-5]))
+    assert goes_far(weights, np.array([0.5, 0.3, 0.2, 0.1]))
+    assert goes_far(np.array([0.5, 0.3, 0.2, 0.1]), weights)
+    # what is shown by some before and after may change by any factor, and what is not by some
+    assert not goes_far(weights, np.array([2e-3, 0.3, 0.7, 1e-5]))
+    assert not goes_far(weights, np.array([0.5, 0.3, 0.2, 3e-3]))
+    # a common factor does not matter
+    assert not goes_far(weights, 1e6 * weights)
+
+
+# --- one-hot codes -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("given", [{"likelihood": "particles"}, {"preset": "paper"}])
+@pytest.mark.parametrize("seed", [1, 4])
+def test_one_hot_codes_stay_within_the_slab(seed: int, given: dict[str, str]):
+    """Of 400 couplings that only the slab bounds, none is beyond five of its deviations."""
+    rows = one_hot(seed, 30)
+    model = SpikeSlabMRF(
+        n_chains=1, n_warmup=40, n_draws=20, n_jobs=1, random_state=seed, **given
+    ).fit(rows)
+    draws = model.posterior_.draws
+    for values in (draws.bias, draws.values.data, draws.sigma0):
+        assert np.isfinite(values).all()
+    largest = np.abs(draws.coupling).reshape(20, -1).max(axis=1)
+    assert (largest < 5 * draws.sigma0.ravel()).all()
+
+
+def test_one_hot_codes_have_the_exact_posterior():
+    """Slab fixed: where it is learnt, couplings that no row speaks about and sigma0 move slowly."""
+    rows = one_hot(2, 12)
+    means, errors, sizes = [], [], []
+    for likelihood, n_draws in (("exact", 2000), ("particles", 500)):
+        model = SpikeSlabMRF(
+            likelihood, n_chains=4, n_warmup=150, n_draws=n_draws, n_jobs=1, random_state=0,
+            slab_prior=8.0,
+        ).fit(rows)  # fmt: skip
+        couplings = np.abs(model.posterior_.draws.coupling).reshape(4, n_draws, -1)
+        by_chain = (couplings > 0).mean(axis=1)
+        means.append(by_chain.mean(axis=0))
+        errors.append(by_chain.var(axis=0, ddof=1) / 4)
+        sizes.append(couplings.mean(axis=(1, 2)))
+    off, expected = np.sqrt(np.mean((means[0] - means[1]) ** 2)), np.sqrt(np.mean(sum(errors)))
+    assert off < 1.5 * expected + 0.005
+    assert expected < 0.03
+    apart = abs(sizes[0].mean() - sizes[1].mean())
+    assert apart < 4 * np.sqrt((sizes[0].var(ddof=1) + sizes[1].var(ddof=1)) / 4) + 0.1
