@@ -14,7 +14,6 @@ import slabfield
 from slabfield._jit import COMPILED
 
 PACKAGE = Path(slabfield.__file__).parent
-MOST_LINES = 400
 
 ORDER = (
     "_jit",
@@ -145,14 +144,6 @@ def test_compiled_code_is_kept_by_the_sources_it_is_made_from() -> None:
 @pytest.mark.parametrize("module", ["numba", "llvmlite"])
 def test_numba_is_imported_in_one_folder(module: str) -> None:
     assert {Path(path).parts[0] for path in importers_of(module, PACKAGE)} == {"_jit"}
-
-
-@pytest.mark.parametrize(
-    "path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE))
-)
-def test_no_file_is_too_long(path: Path) -> None:
-    n_lines = len(path.read_text(encoding="utf-8").splitlines())
-    assert n_lines <= MOST_LINES, f"{path.name} has {n_lines} lines"
 
 
 @pytest.mark.parametrize(
