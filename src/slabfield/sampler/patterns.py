@@ -10,8 +10,8 @@ from slabfield.models.protocol import Sums
 
 # Nodes of a cluster, and patterns of it, at most
 MOST_NODES, MOST_PATTERNS = 10, 48
-# Correlation of two nodes that are tied; and in standard errors, where a state of both is in no row
-TIED, TIED_BY_ABSENCE = 0.5, 4.0
+# Correlation of two nodes that are tied, of which a state of both is in no row, in standard errors
+LEAST_TIE = 4.0
 
 
 def find_clusters(
@@ -40,7 +40,7 @@ def find_clusters(
 
 
 def ties_of(sums: Sums, ends: tuple[NDArray[np.int64], NDArray[np.int64]]) -> NDArray[np.float64]:
-    """Correlations, in size, of nodes that are tied, and zero for others."""
+    """Correlations, in size, of nodes that exclude or imply each other, and zero for others."""
     n, one, both = sums.n_rows, sums.bias, np.zeros((sums.bias.size,) * 2)
     both[ends] = sums.coupling
     both += both.T
@@ -50,7 +50,7 @@ def ties_of(sums: Sums, ends: tuple[NDArray[np.int64], NDArray[np.int64]]) -> ND
     fewest = np.minimum.reduce(
         [both, one[:, None] - both, one - both, n - one[:, None] - one + both]
     )
-    tied = (size > TIED) | ((fewest < 0.5) & (size * np.sqrt(n) > TIED_BY_ABSENCE))
+    tied = (fewest < 0.5) & (size * np.sqrt(n) > LEAST_TIE)
     np.fill_diagonal(tied, False)
     return np.where(tied, size, 0.0)
 
