@@ -18,7 +18,7 @@ from slabfield.moves.noise import noise_at
 
 # A parameter moves by twice this at most at a time, unless all of its conditional lies within so
 # much
-REACH, WITHIN_REACH = 3.0, 6.0
+REACH, WITHIN_REACH = 3.0, 10.0
 # Probability of a state that some particles show, and factor by which a lower one may change
 SHOWN, FARTHEST = 1e-3, math.exp(2 * REACH)
 

@@ -24,7 +24,7 @@ def find_clusters(
     covered = np.zeros(n_nodes, np.bool_)
     for i in np.argsort(-ties.sum(axis=1), kind="stable").tolist():
         nodes = grow(i, ties)
-        if len(nodes) < 3 or covered[i]:
+        if len(nodes) < 2 or covered[i]:
             continue
         covered[nodes] = True
         clusters.append((nodes, patterns_of(rows[:, nodes])))

@@ -161,6 +161,8 @@ def set_odds(around: Surroundings, edges: list[tuple[Any, Any]]) -> dict[int, Ar
             u = [slopes[x] for x in chosen]
             total = np.full(1, size * (around.prior_odds + 0.5 * math.log(around.slab)))
             for x in range(size):
+                # no pivot is below the slab's precision but by rounding
+                matrix[x][x] = np.maximum(matrix[x][x], around.slab)
                 total = total + 0.5 * (u[x] ** 2 / matrix[x][x] - np.log(matrix[x][x]))
                 for y in range(x + 1, size):
                     factor = matrix[y][x] / matrix[x][x]
