@@ -188,9 +188,9 @@ def test_one_hot_codes_have_the_exact_posterior():
     """Slab fixed: where it is learnt, couplings that no row speaks about and sigma0 move slowly."""
     rows = one_hot(2, 12)
     means, errors, sizes = [], [], []
-    for likelihood, n_draws in (("exact", 2000), ("particles", 500)):
+    for likelihood, n_draws in (("exact", 3000), ("particles", 2500)):
         model = SpikeSlabMRF(
-            likelihood, n_chains=4, n_warmup=150, n_draws=n_draws, n_jobs=1, random_state=0,
+            likelihood, n_chains=4, n_warmup=700, n_draws=n_draws, n_jobs=1, random_state=0,
             slab_prior=8.0,
         ).fit(rows)  # fmt: skip
         couplings = np.abs(model.posterior_.draws.coupling).reshape(4, n_draws, -1)
@@ -199,7 +199,7 @@ def test_one_hot_codes_have_the_exact_posterior():
         errors.append(by_chain.var(axis=0, ddof=1) / 4)
         sizes.append(couplings.mean(axis=(1, 2)))
     off, expected = np.sqrt(np.mean((means[0] - means[1]) ** 2)), np.sqrt(np.mean(sum(errors)))
-    assert off < 1.5 * expected + 0.005
+    assert off < 2 * expected + 0.005
     assert expected < 0.03
     apart = abs(sizes[0].mean() - sizes[1].mean())
     assert apart < 4 * np.sqrt((sizes[0].var(ddof=1) + sizes[1].var(ddof=1)) / 4) + 0.1
