@@ -49,6 +49,9 @@ that "edges" counts on which side of 1/2 they happen to fall. Looked at with the
 zeros .498 to .504, all ones .509 to .513, two rows .502 to .527, two equal rows .496 to .500, 12
 columns and 3 rows .516 to .563, 0.01% ones .517 to .666.
 
+The paper's settings have one step size, whatever the number of rows. A million rows are too many
+for it: its couplings run off, finite and wrong. The default sampler has no step size.
+
 """
 
 
