@@ -109,6 +109,22 @@ def test_single_exponential_is_exp():
     assert 0 < values[-1] < 1e-34
 
 
+@pytest.mark.parametrize("weight", [-300.0, -44.0, -2.0, 0.5, 30.0, 44.0, 300.0])
+def test_chances_with_a_partner_summed_out_are_numbers_for_any_coupling(weight):
+    h, g = (grid.ravel() for grid in np.meshgrid(*[np.linspace(-60, 60, 41)] * 2))
+    rows = [values.astype(np.float32) for values in (h, g, g)]
+    cloud.joint_exponents(rows[0], rows[1], np.float32(weight), rows[2])
+    powers = np.zeros(h.size, np.float32)
+    for row in rows:
+        cloud.exponentiate_single(row, powers, powers.view(np.int32))
+    found = np.zeros(h.size, np.float32)
+    cloud.joint_chance(*rows, found)
+    near = (np.abs(h) <= 25) & (np.abs(g) <= 25)
+    exact = expit(h + np.logaddexp(0, g + weight) - np.logaddexp(0, g))
+    np.testing.assert_allclose(found[near], exact[near], rtol=1e-4, atol=2e-6)
+    assert ((found >= 0) & (found <= 1)).all()
+
+
 def test_uniform_numbers_come_from_the_lanes():
     lanes = gibbs.new_lanes(500, np.random.default_rng(3))
     others, uniform = lanes.copy(), np.zeros(500, np.float32)

@@ -21,7 +21,7 @@ from slabfield.kernels.table import largest_of
 LOG2E = np.float32(1.4426950408889634)
 LN2 = np.float32(0.6931471805599453)
 LOWEST = np.float32(-80.0)
-FURTHEST = np.float32(25.0)
+FURTHEST, FURTHEST_BOTH = np.float32(25.0), np.float32(60.0)
 # Weights of the states of a block, in logs from the largest, are no lower: then the sum over all in
 # a particle, of which the fields alone would have a state of weight one, has a place in single
 # precision, and so has what is divided by it
@@ -85,12 +85,18 @@ def chance_of(field, low, chance):
 
 @inner
 def joint_exponents(field, partner, weight, with_partner):
-    """Keep fields within what single precision can exponentiate; add the coupling to one."""
+    """Keep fields within what single precision can exponentiate; add the coupling to one.
+
+    The product of two of the exponentials has a place there too.
+    """
     for t in range(field.size):
         h, g = field[t], partner[t]
         h = -FURTHEST if h < -FURTHEST else FURTHEST if h > FURTHEST else h
         g = -FURTHEST if g < -FURTHEST else FURTHEST if g > FURTHEST else g
-        field[t], partner[t], with_partner[t] = h, g, g + weight
+        both = g + weight
+        both = -FURTHEST_BOTH if both < -FURTHEST_BOTH else both
+        both = FURTHEST_BOTH if both > FURTHEST_BOTH else both
+        field[t], partner[t], with_partner[t] = h, g, both
 
 
 @inner
