@@ -50,15 +50,15 @@ SMALL_HEAD = f"""
 
 {N_CHAINS} chains of 9,000 draws each (3,000 with 20 columns), after a third as many of warm-up:
 couplings that only the slab bounds move by six at most at a time on particles, and take some
-hundred draws to come from where chains start. "difference" is the root mean square, over pairs, of the difference of
-inclusion probabilities between `particles` and `exact`; "expected" is what the Monte Carlo errors
-of both lead to, from the differences between chains. Couplings are means over all pairs and draws
-of their size, and means over draws of the largest, with standard errors. With sigma0 learnt, the
-couplings that no row speaks about and sigma0 move together, and slowly, on either engine;
-with the slab fixed at {FIXED_SLAB:g} that is not so. "as large" is the difference where particles
-go about small fields as they do about those of more than 24 columns (blocks by a plan, particles
-without weights), which is what the default sampler does there; it has no exact answer to be held
-against at its own sizes.
+hundred draws to come from where chains start. "difference" is the root mean square, over pairs, of
+the difference of inclusion probabilities between `particles` and `exact`; "expected" is what the
+Monte Carlo errors of both lead to, from the differences between chains. Couplings are means over
+all pairs and draws of their size, and means over draws of the largest, with standard errors. With
+sigma0 learnt, the couplings that no row speaks about and sigma0 move together, and slowly, on
+either engine; with the slab fixed at {FIXED_SLAB:g} that is not so. "as large" is the difference
+where particles go about small fields as they do about those of more than 24 columns (blocks by a
+plan, particles without weights), which is what the default sampler does there; it has no exact
+answer to be held against at its own sizes.
 
 """
 
