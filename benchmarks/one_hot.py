@@ -55,7 +55,10 @@ the difference of inclusion probabilities between `particles` and `exact`; "expe
 Monte Carlo errors of both lead to, from the differences between chains. Couplings are means over
 all pairs and draws of their size, and means over draws of the largest, with standard errors. With
 sigma0 learnt, the couplings that no row speaks about and sigma0 move together, and slowly, on
-either engine; with the slab fixed at {FIXED_SLAB:g} that is not so. "as large" is the difference
+either engine: the last columns are effective draws of sigma0, of all chains, and R-hat. Where these
+are few, the chains have not come to where they are going, on either engine, and errors from
+differences between chains say too little; the fit says so too. With the slab fixed at
+{FIXED_SLAB:g} that is not so. "as large" is the difference
 where particles go about small fields as they do about those of more than 24 columns (blocks by a
 plan, particles without weights), which is what the default sampler does there; it has no exact
 answer to be held against at its own sizes.
@@ -128,6 +131,14 @@ def with_error(by_draw: NDArray[np.float64]) -> str:
     return f"{means.mean():.2f} ± {means.std(ddof=1) / np.sqrt(means.size):.2f}"
 
 
+def effective_draws(values: NDArray[np.float64]) -> str:
+    """Effective draws of all chains, and R-hat."""
+    from slabfield.posterior.convergence import rhat_and_ess
+
+    rhat, ess = rhat_and_ess(values[:, :, None])
+    return f"{ess[0]:.0f} ({rhat[0]:.2f})"
+
+
 def against_exact(n_nodes: int, seed: int, slab: Any, n_draws: int) -> list[str]:
     """Compare particles with exact sums on one table."""
     rows = one_hot(seed, n_nodes)
@@ -143,15 +154,18 @@ def against_exact(n_nodes: int, seed: int, slab: Any, n_draws: int) -> list[str]
     difference, as_large = (
         float(np.sqrt(np.mean((means - by_chain[0]).mean(axis=0) ** 2))) for means in by_chain[1:]
     )
+    learnt = isinstance(slab, tuple)
+    effective = [effective_draws(draws.sigma0) if learnt else "" for draws in (exact, drawn)]
     return [
         str(rows.shape[1]),
         str(seed),
-        "learnt" if isinstance(slab, tuple) else f"{slab:g}",
+        "learnt" if learnt else f"{slab:g}",
         f"{difference:.4f}",
         f"{np.sqrt(np.mean(variance)):.4f}",
         f"{as_large:.3f}",
         *(with_error(size.mean(axis=-1)) for size in sizes),
         *(with_error(size.max(axis=-1)) for size in sizes),
+        *effective,
     ]
 
 
@@ -192,6 +206,7 @@ def main() -> None:
     head = (
         "columns", "table", "sigma0", "difference", "expected", "as large",
         "mean size, exact", "particles", "largest, exact", "particles",
+        "sigma0, exact", "particles",
     )  # fmt: skip
     text += table(head, rows["exact"]) + "\n\n" + setting() + "\n"
     (DOCS / "one-hot.md").write_text(text, encoding="utf-8")
