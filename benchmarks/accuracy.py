@@ -21,11 +21,9 @@ import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 
-from slabfield.datasets import make_block
-from slabfield.models.binary import BinaryPairwise
-from slabfield.priors import Prior
-from slabfield.sampler.run import run_chain
-from slabfield.sampler.settings import (
+from slabfield.adaptation.preconditioner import Problem
+from slabfield.chains.chain_run import run_chain
+from slabfield.configuration import (
     Settings,
     bayes_exact,
     default_particles,
@@ -33,7 +31,9 @@ from slabfield.sampler.settings import (
     paper,
     pseudo,
 )
-from slabfield.sampler.warmup import Problem
+from slabfield.datasets import make_block
+from slabfield.models.binary import BinaryPairwise
+from slabfield.priors import Prior
 
 N_ROWS = 100
 SEEDS = (1, 2, 3)
@@ -85,7 +85,7 @@ def _silent(n_done: int) -> None:
     del n_done
 
 
-def summarise(task: Task, sampler: str, folder: Path) -> dict:
+def summarize(task: Task, sampler: str, folder: Path) -> dict:
     """Run one chain, unless it is kept; return sums over its draws for every edge.
 
     ``sampler`` is the signature of what draws it.
@@ -110,7 +110,7 @@ def summarise(task: Task, sampler: str, folder: Path) -> dict:
         "total": record.coupling.sum(axis=0),
         "square": (record.coupling**2).sum(axis=0),
         "cpu": np.array(cpu),
-        "chance": result.chance,
+        "chance": result.conditional_probability,
     }
     folder.mkdir(parents=True, exist_ok=True)
     partial = file.with_suffix(f".{os.getpid()}.npz")
@@ -132,10 +132,10 @@ def pool(pieces: list[dict]) -> dict:
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = total / count
         sd = np.sqrt(np.maximum(square / count - mean**2, 0))
-    chance = np.mean([p["chance"] for p in pieces], axis=0)
+    probability = np.mean([p["chance"] for p in pieces], axis=0)
     visited = count / sum(p["n_draws"] for p in pieces)
     return {
-        "probability": np.where(np.isfinite(chance), chance, visited),
+        "probability": np.where(np.isfinite(probability), probability, visited),
         "mean": mean,
         "sd": sd,
         "cpu": sum(p["cpu"] for p in pieces),
@@ -158,7 +158,7 @@ def compare(pieces: dict[str, list[dict]], seed: int, p0: float | None) -> list[
         gap = found["probability"] - target["probability"]
         alone = [pool([chain])["probability"] - target["probability"] for chain in chains]
         rows.append({
-            "data set": seed, "p0": "learnt" if p0 is None else f"{p0:g}", "sampler": name,
+            "data set": seed, "p0": "learned" if p0 is None else f"{p0:g}", "sampler": name,
             "rms": rms(gap), "max": float(np.abs(gap).max()), "bias": float(gap.mean()),
             "one chain": np.nan if sampler == "collapsed" else rms(np.array(alone)),
             "edges > .3": int(likely.sum()),
@@ -252,7 +252,7 @@ def main() -> None:
     todo = [t for t in tasks(options.scale) if options.only in (None, t.sampler)]
     names = {key: signature(*key) for key in {(t.settings, t.p0) for t in todo}}
     results = Parallel(n_jobs=options.jobs)(
-        delayed(summarise)(task, names[task.settings, task.p0], options.cache) for task in todo
+        delayed(summarize)(task, names[task.settings, task.p0], options.cache) for task in todo
     )
     if options.only:
         return
@@ -277,11 +277,11 @@ chains that the estimator runs by default, pooled (six where p0 is 0.1: there bi
 what one chain is off is Monte Carlo error); *one chain* is what one of them by itself is off (rms
 over edges and chains). Bayes Exact runs two chains of 50,000 iterations, where p0 is below
 0.1 four of 200,000. *particles* is the default sampler without an exact engine, *pseudo* the engine
-on half the pseudo-likelihood, both 2,000 sweeps a chain, where p0 is learnt.
+on half the pseudo-likelihood, both 2,000 sweeps a chain, where p0 is learned.
 
 rms, max and bias: differences in inclusion probability over the 66 edges. The last columns: rms
 differences of the posterior mean and standard deviation given presence, in units of the posterior
-standard deviation, over the edges of probability above {LIKELY}. "learnt": p0 ~ Beta(5, 5).
+standard deviation, over the edges of probability above {LIKELY}. "learned": p0 ~ Beta(5, 5).
 
 {chr(10).join(verdicts(table))}
 

@@ -33,7 +33,7 @@ def _spreadsheet(rows: list[list[object]]) -> bytes:
 
 
 def _far_cell() -> bytes:
-    """A spreadsheet of a few bytes that claims a cell in its last row and column."""
+    """A small spreadsheet with a cell in the last possible row and column."""
     from openpyxl import Workbook
 
     book, packed = Workbook(), io.BytesIO()
@@ -81,10 +81,10 @@ TEXTS: dict[str, tuple[str, bytes]] = {
 
 
 def table_files(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Write files and the like, one after the other, and yield what they are."""
+    """Write invalid files one after another, and yield their descriptions and paths."""
     yield "a file that is not there", folder / "answers.csv"
     (folder / "answers.csv").write_bytes(GOOD)
-    yield "a name with a slip", folder / "anwsers.csv"
+    yield "a misspelled name", folder / "anwsers.csv"
     (folder / "tables").mkdir()
     yield "a folder", folder / "tables"
     (folder / "link.csv").symlink_to("nowhere.csv")
@@ -107,7 +107,7 @@ def table_files(folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _long_parquet() -> bytes:
-    """A column of one value takes next to nothing, however long it says that it is."""
+    """A small Parquet file with very many rows: a constant column takes almost no space."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -120,12 +120,12 @@ def _long_parquet() -> bytes:
 
 
 def posterior_files(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Write files that are no posteriors any more, one after the other."""
+    """Write invalid posterior files one after another, and yield their descriptions and paths."""
     import h5py
 
     from slabfield import Posterior
     from slabfield.draws import Draws
-    from slabfield.posterior.seal import FORMAT, SEAL_LENGTH, append_seal
+    from slabfield.posterior.integrity import CHECKSUM_LENGTH, FORMAT, append_checksum
 
     path = folder / "posterior.nc"
     yield "a file that is not there", path
@@ -151,18 +151,18 @@ def posterior_files(folder: Path) -> Iterator[tuple[str, Path]]:
     yield "one bit flipped", path
     path.write_bytes(whole + b"\n")
     yield "something added at its end", path
-    path.write_bytes(whole[:-SEAL_LENGTH])
+    path.write_bytes(whole[:-CHECKSUM_LENGTH])
     yield "a NetCDF file of another program", path
-    append_seal(path, FORMAT + 1)
+    append_checksum(path, FORMAT + 1)
     yield "of a newer version", path
 
     def changed(name: str, **dataset: object) -> Path:
-        path.write_bytes(whole[:-SEAL_LENGTH])
+        path.write_bytes(whole[:-CHECKSUM_LENGTH])
         with h5py.File(path, "r+") as file:
             del file[name]
             if dataset:
                 file.create_dataset(name, **dataset)
-        append_seal(path)
+        append_checksum(path)
         return path
 
     yield "a part missing", changed("posterior/bias")

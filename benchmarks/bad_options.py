@@ -14,10 +14,10 @@ Tried = Iterator[tuple[str, Callable[[], Any]]]
 
 
 def options(folder: Path) -> Tried:
-    """Yield what is written on the command line, and what reads it."""
-    from slabfield.cli.expected import read_groups, read_inclusion
-    from slabfield.cli.pairs import read_pairs
-    from slabfield.cli.parse import parse_binarize, parse_draws, select_names
+    """Yield options of the command line, and calls that parse them."""
+    from slabfield.cli.edge_lists import read_pairs
+    from slabfield.cli.edge_prior_options import read_communities, read_inclusion
+    from slabfield.cli.option_values import parse_binarize, parse_draws, select_names
 
     yield "`--columns sleep,wrok`", lambda: select_names(NAMES, "sleep,wrok", None)
     yield "`--drop rest`", lambda: select_names(NAMES, None, "rest")
@@ -36,31 +36,31 @@ def options(folder: Path) -> Tried:
         yield f"`--inclusion {text}`", lambda text=text: read_inclusion([text], NAMES)
     (folder / "prior.csv").write_text("sleep,work,often\n")
     yield "`--inclusion @prior.csv`", lambda: read_inclusion(["@prior.csv"], NAMES)
-    (folder / "groups.csv").write_text("sleep,night\nsleep,day\n")
-    yield "`--groups groups.csv`", lambda: read_groups("groups.csv", NAMES)
-    yield "`--groups nowhere.csv`", lambda: read_groups("nowhere.csv", NAMES)
+    (folder / "communities.csv").write_text("sleep,night\nsleep,day\n")
+    yield "`--communities communities.csv`", lambda: read_communities("communities.csv", NAMES)
+    yield "`--communities nowhere.csv`", lambda: read_communities("nowhere.csv", NAMES)
     (folder / "short.csv").write_text("sleep\n")
-    yield "`--groups short.csv`", lambda: read_groups("short.csv", NAMES)
+    yield "`--communities short.csv`", lambda: read_communities("short.csv", NAMES)
 
 
 def checkpoints(folder: Path) -> Tried:
-    """Yield what is wrong with the folder of a run, and what goes on with it."""
+    """Yield faults of the folder of a run, and calls that resume it."""
     from slabfield import SpikeSlabMRF
-    from slabfield.sampler.checkpoint import FORMAT, read_sealed, write_sealed
+    from slabfield.chains.checkpoint import FORMAT, read_checked, write_checked
 
-    told = {"n_draws": 5, "n_warmup": 5, "n_chains": 1, "random_state": 0}
+    settings = {"n_draws": 5, "n_warmup": 5, "n_chains": 1, "random_state": 0}
     run, chain = folder / "run", folder / "run" / "exact-0.npz"
-    SpikeSlabMRF(**told).fit(ROWS, checkpoint=run)
+    SpikeSlabMRF(**settings).fit(ROWS, checkpoint=run)
     whole = {path: path.read_bytes() for path in run.glob("*.npz")}
 
     def resume(path: Path, content: bytes) -> Callable[[], Any]:
-        def go_on() -> None:
+        def action() -> None:
             for other, old in whole.items():
                 other.write_bytes(old)
             path.write_bytes(content)
             SpikeSlabMRF.resume(run)
 
-        return go_on
+        return action
 
     yield "no folder", lambda: SpikeSlabMRF.resume("nowhere")
     yield "a run cut short in writing", resume(run / "run.npz", whole[run / "run.npz"][:1000])
@@ -69,15 +69,15 @@ def checkpoints(folder: Path) -> Tried:
     flipped[500] ^= 1
     yield "a chain with one bit flipped", resume(chain, bytes(flipped))
     other = whole[chain].replace(b"format %04d" % FORMAT, b"format %04d" % (FORMAT + 1))
-    yield "a chain of another format, not sealed by slabfield", resume(chain, other)
+    yield "a chain of another format, with a wrong checksum", resume(chain, other)
     chain.write_bytes(whole[chain])
-    state, arrays = read_sealed(chain, "")
-    write_sealed(chain, state | {"state": {"tuple": [], "kind": "Popen"}}, arrays)
-    strange = chain.read_bytes()
-    yield "a chain that names a kind of object that is not a state", resume(chain, strange)
+    state, arrays = read_checked(chain, "")
+    write_checked(chain, state | {"state": {"tuple": [], "kind": "Popen"}}, arrays)
+    unknown = chain.read_bytes()
+    yield "a chain that names a kind of object that is not a state", resume(chain, unknown)
 
     def fit(rows: Any = ROWS, **others: Any) -> Callable[[], Any]:
-        return lambda: SpikeSlabMRF(**told | others).fit(rows, checkpoint=run)
+        return lambda: SpikeSlabMRF(**settings | others).fit(rows, checkpoint=run)
 
     for path, content in whole.items():
         path.write_bytes(content)
@@ -87,7 +87,7 @@ def checkpoints(folder: Path) -> Tried:
 
 
 def weights(folder: Path) -> Tried:
-    """Yield weights that are none."""
+    """Yield invalid weights, and calls that fit with them."""
     from slabfield import SpikeSlabMRF
 
     for what, given in {

@@ -32,7 +32,7 @@ TABLES: dict[str, Any] = {
     "lists in a column": _beside([[1], [2], [1]]),
     "two faults at once": pd.DataFrame({"a": [0, 1, 2], "b": [0.0, np.nan, 1.0]}),
     "the same name twice": pd.DataFrame([[0, 1], [1, 0]], columns=["a", "a"]),
-    "half a character in a name": pd.DataFrame(
+    "an unpaired surrogate in a name": pd.DataFrame(
         [[0, 1], [1, 0]], columns=pd.Index(["a", "\ud800"], dtype=object)
     ),
     "one row": [[0, 1, 1]],
@@ -98,8 +98,8 @@ PARAMETERS: list[dict[str, Any]] = [
     {"forbid": [(0, 3)]},
     {"forbid": "x0"},
     {"forbid": [("x0", "x1")], "require": [(0, 1)]},
-    {"groups": ["a", "b"], "within": 0.5},
-    {"groups": ["a", "b", "b"]},
+    {"communities": ["a", "b"], "within": 0.5},
+    {"communities": ["a", "b", "b"]},
     {"within": 0.5},
     {"binarize": "mean"},
     {"binarize": {"sleep": 2}},

@@ -50,7 +50,7 @@ FILES = """## Files of any length
 
 `slabfield fit` reads CSV, TSV and Parquet files of more than 100 MB a chunk at a time, once, into
 their different rows (a bit for each entry while reading) and how often each is there;
-`slabfield.checks.read_counted` does so in Python, and `fit` takes what it returns.
+`slabfield.encoding.read_counted` does so in Python, and `fit` takes what it returns.
 
 """
 MEMORY = """## Memory, stated and checked
@@ -87,8 +87,8 @@ def random_rows(n_rows: int, n_columns: int, seed: int = 0) -> np.ndarray:
 def fit_case(case: dict[str, Any]) -> dict[str, Any]:
     """Peak memory of a fit, and what was stated."""
     from slabfield import SpikeSlabMRF
-    from slabfield.checks import code_binary
-    from slabfield.sampler.memory import state_memory
+    from slabfield.chains.memory import state_memory
+    from slabfield.encoding import code_binary
 
     settings = {k: case[k] for k in ("likelihood", "n_chains", "n_draws")}
     SpikeSlabMRF(n_chains=1, n_warmup=2, n_draws=5, likelihood=case["likelihood"]).fit(
@@ -102,22 +102,22 @@ def fit_case(case: dict[str, Any]) -> dict[str, Any]:
     seconds = time.process_time() - clock
     peak = status("VmHWM") - begin
     told = model._settings(case["n_rows"], case["n_columns"])
-    need = state_memory(code_binary(rows), told, case["n_chains"], "1TB", aloud=False)
+    need = state_memory(code_binary(rows), told, case["n_chains"], "1TB", verbose=False)
     return {"peak": peak, "stated": need.total, "seconds": seconds}
 
 
 def rows_case(case: dict[str, Any]) -> dict[str, Any]:
     """Seconds before the first iteration, and for an iteration."""
-    from slabfield.checks import code_binary
+    from slabfield.adaptation.preconditioner import Problem
+    from slabfield.chains.chain_run import chain_rng
+    from slabfield.chains.collapsed_chain import start_collapsed
+    from slabfield.chains.row_sums import rows_and_sums
+    from slabfield.configuration import default_particles, gold_standard, pseudo
+    from slabfield.encoding import code_binary
     from slabfield.models.binary import BinaryPairwise
-    from slabfield.moves.impute import new_unknown
+    from slabfield.moves.imputation import new_missing_entries
+    from slabfield.moves.iteration import new_record
     from slabfield.priors import Prior
-    from slabfield.sampler.collapsed import start_collapsed
-    from slabfield.sampler.data import rows_and_sums
-    from slabfield.sampler.iteration import new_record
-    from slabfield.sampler.run import chain_rng
-    from slabfield.sampler.settings import default_particles, gold_standard, pseudo
-    from slabfield.sampler.warmup import Problem
 
     rows = random_rows(case["n_rows"], 16)
     if case["distinct"]:
@@ -129,7 +129,7 @@ def rows_case(case: dict[str, Any]) -> dict[str, Any]:
     held, times, sums = rows_and_sums(model, code_binary(rows), settings.engine, restart=False)
     before = time.process_time() - clock
     # as the estimator has it: of another type, everything would be compiled anew
-    unknown = new_unknown(model, held, np.zeros(held.shape, np.bool_))
+    unknown = new_missing_entries(model, held, np.zeros(held.shape, np.bool_))
     problem = Problem(model, held, sums, Prior.standard(model.n_interactions), unknown, times)
     chain = start_collapsed(problem, settings, chain_rng(0, 0))
     nothing = new_record(0, 16, *[model.n_interactions] * 2)
@@ -173,7 +173,7 @@ def file_case(case: dict[str, Any]) -> dict[str, Any]:
     """Peak memory and time of reading a file."""
     import pandas  # noqa: F401  held before
 
-    from slabfield.checks import read_counted
+    from slabfield.encoding import read_counted
 
     begin = forget_peak()
     clock = time.process_time()

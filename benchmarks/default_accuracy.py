@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 
-from accuracy import Task, pool, rms, signature, summarise, to_markdown
-from slabfield.sampler.settings import default_particles, gold_standard, pseudo
+from accuracy import Task, pool, rms, signature, summarize, to_markdown
+from slabfield.configuration import default_particles, gold_standard, pseudo
 
 N_CHAINS = {"collapsed": 2, "particles": 4, "pseudo": 4, "pseudo, weight 1": 4}
 RMS_LIMIT, MAX_LIMIT, PSEUDO_LIMIT = 0.015, 0.06, 0.06
@@ -90,7 +90,7 @@ def main() -> None:
     todo = [task for n_rows in (100, 1_000) for task in tasks(n_rows, seeds)]
     names = {key: signature(*key) for key in {(t.settings, t.p0) for t in todo}}
     results = Parallel(n_jobs=options.jobs)(
-        delayed(summarise)(task, names[task.settings, task.p0], options.cache) for task in todo
+        delayed(summarize)(task, names[task.settings, task.p0], options.cache) for task in todo
     )
     pieces: dict = defaultdict(lambda: defaultdict(list))
     for task, result in zip(todo, results, strict=True):

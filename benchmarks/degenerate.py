@@ -1,7 +1,7 @@
 """Degenerate tables under every engine: writes docs/degenerate.md. Run by ``make degenerate``.
 
 Each engine is a process of its own, and each fit has a time budget. A fit that takes a multiple of
-it ends the process: what hangs is told, not waited for.
+it ends the process: a fit that hangs is reported, not waited for.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ hung. The tables are in `benchmarks/degenerate_tables.py`; each is there with fe
 "NaN" names results that are not finite: draws, inclusion probabilities, couplings, biases, scores
 and predictions (the coupling of an edge that no draw has, and R-hat of what never changes, are NaN
 by definition, and not counted). "edges" is how many of the pairs have probability 1/2 or more;
-"largest" the largest coupling, in size, of any draw. "told" says which warnings there were:
+"largest" the largest coupling, in size, of any draw. "warnings" says which there were:
 *constant* that a column has one value; *settled* that numbers of the whole or biases have too few
 effective draws ({N_DRAWS} draws are few: 4 chains of them seldom have the 400 that are asked for);
 *edges* that undecided edges have; *particles* that the particles are too few or do not mix; *time*
@@ -79,15 +79,15 @@ def fit(name: str, engine: str) -> dict[str, object]:
         "edges": f"{int((posterior.edge_probability >= 0.5).sum())} of {n_edges}",
         "largest": float(abs(couplings).max()) if couplings.size else 0.0,
         "draws": posterior.draws.n_draws,
-        "told": _kinds([str(w.message) for w in caught], posterior.warnings),
+        "warnings": _kinds([str(w.message) for w in caught], posterior.warnings),
     }
 
 
-def _kinds(caught: list[str], told: list[str]) -> list[str]:
+def _kinds(caught: list[str], stored: list[str]) -> list[str]:
     """Put warnings into a word each; one that is not foreseen is given in full."""
     words = {
         "the same value in every row": "constant",
-        "has not settled": "settled",
+        "has not converged": "settled",
         "The bias": "settled",
         "undecided edge": "edges",
         "particles": "particles",
@@ -96,7 +96,7 @@ def _kinds(caught: list[str], told: list[str]) -> list[str]:
         "too few to judge": "settled",
     }
     found = []
-    for text in [*caught, *told]:
+    for text in [*caught, *stored]:
         known = [word for part, word in words.items() if part in text]
         found.append(known[0] if known else re.sub(r"\s+", " ", text))
     return list(dict.fromkeys(found))
@@ -123,7 +123,7 @@ def _row(name: str, engine: str, facts: dict[str, Any]) -> list[str]:
         ", ".join(facts["bad"]) or "none",
         facts["edges"],
         f"{facts['largest']:.2g}",
-        ", ".join(facts["told"]) or "nothing",
+        ", ".join(facts["warnings"]) or "nothing",
     ]
 
 
@@ -142,7 +142,7 @@ def main() -> None:
     for engines, tables in ((SMALL_ENGINES, TABLES), (LARGE_ENGINES, LARGE_TABLES)):
         by_engine = [run(engine, list(tables)) for engine in engines]
         rows += [row for same in zip(*by_engine, strict=True) for row in same]
-    head = ("table", "engine", "time", "NaN", "edges", "largest", "told")
+    head = ("table", "engine", "time", "NaN", "edges", "largest", "warnings")
     text = HEAD + table(head, rows) + "\n\n" + setting() + "\n"
     (DOCS / "degenerate.md").write_text(text, encoding="utf-8")
     print(text)

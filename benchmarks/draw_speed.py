@@ -7,14 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from slabfield.datasets import make_block
-from slabfield.models.binary import BinaryPairwise
-from slabfield.priors import Prior
-from slabfield.sampler.collapsed import CollapsedChain, start_collapsed, warm_up_collapsed
-from slabfield.sampler.iteration import new_record
-from slabfield.sampler.paper import Chain, start_chain, warm_up
-from slabfield.sampler.run import chain_rng
-from slabfield.sampler.settings import (
+from slabfield.adaptation.preconditioner import Problem
+from slabfield.chains.chain_run import chain_rng
+from slabfield.chains.collapsed_chain import CollapsedChain, start_collapsed, warm_up_collapsed
+from slabfield.chains.paper_chain import Chain, start_chain, warm_up
+from slabfield.configuration import (
     Settings,
     bayes_exact,
     default_particles,
@@ -22,7 +19,10 @@ from slabfield.sampler.settings import (
     paper,
     pseudo,
 )
-from slabfield.sampler.warmup import Problem
+from slabfield.datasets import make_block
+from slabfield.models.binary import BinaryPairwise
+from slabfield.moves.iteration import new_record
+from slabfield.priors import Prior
 from slabfield.yardsticks.measure import effective_draws
 from slabfield.yardsticks.plain_collapsed import run_plain
 from timing import section, table

@@ -10,16 +10,16 @@ from pathlib import Path
 import numpy as np
 
 from loops import repeat_advance, repeat_hyper, repeat_jump, repeat_langevin, repeat_sweep
+from slabfield.adaptation.preconditioner import Problem
+from slabfield.chains.chain_run import chain_rng
+from slabfield.chains.paper_chain import Chain, start_chain, warm_up
+from slabfield.configuration import paper
 from slabfield.datasets import make_block, make_lattice, make_random
 from slabfield.datasets.simulated import Simulated
 from slabfield.models.binary import BinaryPairwise
-from slabfield.moves.state import ChainState, insert, new_state
+from slabfield.moves.chain_state import ChainState, insert, new_state
+from slabfield.moves.iteration import new_record
 from slabfield.priors import Prior
-from slabfield.sampler.iteration import new_record
-from slabfield.sampler.paper import Chain, start_chain, warm_up
-from slabfield.sampler.run import chain_rng
-from slabfield.sampler.settings import paper
-from slabfield.sampler.warmup import Problem
 from slabfield.yardsticks.measure import best_times
 from timing import section, table, verdict
 
@@ -62,7 +62,7 @@ def part_loops(chain: Chain) -> dict[str, Callable[[int], object]]:
     sums, prior, rng, state = problem.sums, problem.prior, chain.rng, chain.state
     nothing = new_record(0, *(len(a) for a in (state.bias, state.coupling, state.present)))
     return {
-        "hyper": lambda k: repeat_hyper(state, prior, chain.jumps.n_learnt, starts, rng, k),
+        "hyper": lambda k: repeat_hyper(state, prior, chain.jumps.n_learned, starts, rng, k),
         "Gibbs sweep": lambda k: repeat_advance(engine, state, rng, k),
         "Langevin": lambda k: repeat_langevin(
             engine, sums, prior, starts, chain.langevin, state, chain.work, rng, k
@@ -71,7 +71,7 @@ def part_loops(chain: Chain) -> dict[str, Callable[[int], object]]:
             engine, sums, prior, starts, chain.jumps, state, chain.jump_work, rng, k
         ),
         "sweep alone": lambda k: repeat_sweep(
-            engine.states, state.bias, engine.neighbours, engine.weights, engine.degree,
+            engine.states, state.bias, engine.neighbors, engine.weights, engine.degree,
             engine.lanes, engine.field, k,
         ),
         "all": lambda k: chain.iterate(nothing, 0, 0, k),
@@ -126,7 +126,7 @@ def by_part(quick: bool) -> str:
         f"Microseconds per iteration, N = 100, {paper().n_particles} particles; each part in a "
         "compiled loop of its own, and the whole iteration. The chains start at the true edges and "
         f"couplings and run {n_settle:,} iterations before they are timed. *Gibbs sweep* is all "
-        "that the particle engine does in an iteration: lists of neighbours, sweep, packing; "
+        "that the particle engine does in an iteration: lists of neighbors, sweep, packing; "
         "*sweep alone* leaves out the lists and the packing.",
         table(head, rows),
     )
@@ -151,9 +151,9 @@ def by_nodes(quick: bool, picture: Path) -> str:
         for size, chain, edges, cost in zip(sizes, chains, n_edges, costs, strict=True)
     ]  # fmt: skip
     curves = {name: np.array([cost[name] for cost in costs]) for name in (*PARTS, "all")}
-    slopes = {name: np.polyfit(np.log(sizes), np.log(y), 1) for name, y in curves.items()}
-    rows.append(("fitted exponent", "", "", *(f"{s[0]:.2f}" for s in slopes.values())))
-    draw(sizes, curves, slopes["all"], picture)
+    gradients = {name: np.polyfit(np.log(sizes), np.log(y), 1) for name, y in curves.items()}
+    rows.append(("fitted exponent", "", "", *(f"{s[0]:.2f}" for s in gradients.values())))
+    draw(sizes, curves, gradients["all"], picture)
     last = np.log(curves["all"][-1] / curves["all"][-2]) / np.log(sizes[-1] / sizes[-2])
     head = ("nodes", "candidates", "edges at start", *PARTS, "iteration")
     return section(
@@ -179,7 +179,7 @@ def draw(sizes: np.ndarray, curves: dict, line: np.ndarray, picture: Path) -> No
         label = "whole iteration" if name == "all" else name
         axes.loglog(sizes, values, "o-", markersize=4, label=label, **style)
     fit = np.exp(np.polyval(line, np.log(sizes)))
-    axes.loglog(sizes, fit, "--", color="grey", label=f"fit: nodes to the power {line[0]:.2f}")
+    axes.loglog(sizes, fit, "--", color="gray", label=f"fit: nodes to the power {line[0]:.2f}")
     axes.xaxis.set_major_locator(FixedLocator(sizes))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xticklabels([f"{size:,}" for size in sizes])

@@ -6,15 +6,15 @@ A file of their own, because compiled code is kept on disk by the file that it c
 from __future__ import annotations
 
 from slabfield._jit import inner, jit
-from slabfield.kernels.cube import halves, quadrants
-from slabfield.kernels.rows import fill_probability, log_sum, power_sums, tilted_sums
-from slabfield.kernels.table import fill_table, superset_sums
-from slabfield.likelihood.cubes import relax
-from slabfield.likelihood.engine import advance, leave_block, open_block
-from slabfield.moves.flip import flip_edges, list_open
-from slabfield.moves.pair import count_learnt, update_biases, update_edges
-from slabfield.moves.rare import update_rare
-from slabfield.moves.sweep import list_edges
+from slabfield.kernels.block_table import node_marginal, pair_marginal
+from slabfield.kernels.pseudo_sums import fill_probability, log_sum, power_sums, tilted_sums
+from slabfield.kernels.state_table import fill_table, superset_sums
+from slabfield.likelihood.blocks import tree_sweep
+from slabfield.likelihood.protocols import advance, leave_block, open_block
+from slabfield.moves.absent_edges import update_absent
+from slabfield.moves.block_flip import flip_edges, list_undecided
+from slabfield.moves.block_sweep import list_edges
+from slabfield.moves.edge_gibbs import count_learned, update_biases, update_edges
 
 
 @jit
@@ -24,32 +24,32 @@ def repeat_advance(engine, state, rng, times):
 
 
 @jit
-def repeat_relax(engine, state, rng, times):
+def repeat_tree_sweep(engine, state, rng, times):
     for _ in range(times):
-        relax(engine, state, rng)
+        tree_sweep(engine, state, rng)
 
 
 @jit
-def repeat_open(engine, state, nodes, mass, times):
+def repeat_open(engine, state, nodes, table, times):
     for _ in range(times):
-        open_block(engine, state, nodes, mass)
+        open_block(engine, state, nodes, table)
 
 
 @jit
-def repeat_leave(engine, state, nodes, mass, rng, times):
+def repeat_leave(engine, state, nodes, table, rng, times):
     for _ in range(times):
-        open_block(engine, state, nodes, mass)
-        leave_block(engine, state, nodes, mass, rng)
+        open_block(engine, state, nodes, table)
+        leave_block(engine, state, nodes, table, rng)
 
 
 @jit
-def repeat_marginals(mass, k, sums, times):
+def repeat_marginals(table, k, sums, times):
     for _ in range(times):
         for high in range(1, k):
             for low in range(high):
-                quadrants(mass, k, low, high, sums)
+                pair_marginal(table, k, low, high, sums)
         for node in range(k):
-            halves(mass, k, node, sums)
+            node_marginal(table, k, node, sums)
 
 
 @inner
@@ -63,34 +63,36 @@ def go_back(state, saved):
 
 
 @jit
-def repeat_block(sums, prior, state, saved, block, start, k, tally, rng, times):
+def repeat_block(sums, prior, state, saved, block, start, k, inclusion_stats, rng, times):
     """Update all edges and biases of a block, from the same table and state each time."""
     n_edges = list_edges(block, state.bias.size, k, k, True, True)
     for _ in range(times):
         go_back(state, saved)
-        count_learnt(prior.inclusion, state.present, block.counts)
-        block.mass[:] = start
-        update_edges(sums, prior, state, block, k, n_edges, 1.0, tally, rng)
+        count_learned(prior.inclusion, state.present, block.counts)
+        block.table[:] = start
+        update_edges(sums, prior, state, block, k, n_edges, 1.0, inclusion_stats, rng)
         update_biases(sums, prior, state, block, k, 0, k, rng)
 
 
 @jit
-def repeat_flips(sums, prior, state, saved, block, start, k, plan, tally, rng, times):
+def repeat_flips(sums, prior, state, saved, block, start, k, plan, inclusion_stats, rng, times):
     """Try flips in a block, from the same table and state each time."""
     n_edges = list_edges(block, state.bias.size, k, k, True, True)
     for _ in range(times):
         go_back(state, saved)
-        count_learnt(prior.inclusion, state.present, block.counts)
-        block.mass[:] = start
-        n_open = list_open(block.edges, n_edges, plan.open, block.open)
-        flip_edges(sums, prior, state, block, k, n_edges, n_open, -1, plan, tally, rng)
+        count_learned(prior.inclusion, state.present, block.counts)
+        block.table[:] = start
+        n_undecided = list_undecided(block.edges, n_edges, plan.undecided, block.undecided)
+        flip_edges(
+            sums, prior, state, block, k, n_edges, n_undecided, -1, plan, inclusion_stats, rng
+        )
 
 
 @jit
-def repeat_rare(engine, sums, prior, state, block, plan, tally, rng, times):
-    count_learnt(prior.inclusion, state.present, block.counts)
+def repeat_rare(engine, sums, prior, state, block, plan, inclusion_stats, rng, times):
+    count_learned(prior.inclusion, state.present, block.counts)
     for _ in range(times):
-        update_rare(engine, sums, prior, state, block, plan, tally, rng)
+        update_absent(engine, sums, prior, state, block, plan, inclusion_stats, rng)
 
 
 @jit

@@ -6,7 +6,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from loops import repeat_sweep
-from slabfield.kernels.counts import count_all_pairs, n_words, pack
+from slabfield.kernels.pair_counts import count_all_pairs, n_words, pack
 from slabfield.yardsticks.gibbs_in_c import FLAGS, build, copy_of, random_field
 from slabfield.yardsticks.measure import best_times
 from timing import repeat, section, table, verdict
@@ -59,7 +59,7 @@ def gibbs(quick: bool) -> str:
         title,
         f"Nanoseconds per site update of `kernels.gibbs.sweep` on {N_NODES} nodes, beside the same "
         f"loop in `gibbs.c`, built with `gcc {' '.join(FLAGS)}`: as one would write it (*plain*, "
-        "with `restrict`), and tuned by hand around what gcc does with that, one neighbour a pass "
+        "with `restrict`), and tuned by hand around what gcc does with that, one neighbor a pass "
         "or four as the compiled Python has it. All work on the same arrays, in turns, "
         "and were first seen to draw identical states and random numbers in "
         f"{CHECK_SWEEPS} sweeps.",

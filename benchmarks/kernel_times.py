@@ -18,20 +18,20 @@ from dataclasses import replace
 import numpy as np
 
 import kernel_loops as loops
+from slabfield.adaptation.block_schedule import planned_for_particles, screen
+from slabfield.adaptation.preconditioner import Problem
+from slabfield.chains.chain_run import chain_rng
+from slabfield.chains.collapsed_chain import CollapsedChain, flip_recording_stats, start_collapsed
+from slabfield.chains.paper_chain import Chain, start_chain, warm_up
+from slabfield.configuration import Settings, bayes_exact, paper
 from slabfield.datasets import make_block, make_lattice, make_random
 from slabfield.datasets.simulated import Simulated
-from slabfield.kernels.neighbourhood import node_path
-from slabfield.likelihood.cubes import with_chances
+from slabfield.kernels.l1_nodes import node_path
+from slabfield.likelihood.blocks import with_conditionals
 from slabfield.models.binary import BinaryPairwise
-from slabfield.moves.state import insert
+from slabfield.moves.chain_state import insert
+from slabfield.moves.iteration import new_record
 from slabfield.priors import Prior
-from slabfield.sampler.collapsed import CollapsedChain, start_collapsed, watching_tally
-from slabfield.sampler.iteration import new_record
-from slabfield.sampler.paper import Chain, start_chain, warm_up
-from slabfield.sampler.plan import planned_for_particles, screen
-from slabfield.sampler.run import chain_rng
-from slabfield.sampler.settings import Settings, bayes_exact, paper
-from slabfield.sampler.warmup import Problem
 
 # Seconds that a kernel is repeated for in a round
 ROUND_SECONDS = 0.02
@@ -74,9 +74,12 @@ def true_chain(data: Simulated, engine: str, n_particles: int = 0) -> CollapsedC
     chain = start_collapsed(problem, settings, chain_rng(1, 0), "empty")
     go_to_truth(chain, data)
     if engine == "particles" and len(chain.plan.blocks):
-        tally, score = watching_tally(problem.model), screen(problem.sums, problem.model.ends)
-        tally.visits[:], tally.chance[:] = 1, score / (20.0 + score)
-        plan = planned_for_particles(problem, tally, chain.block.nodes.size, chain.state)
+        inclusion_stats, score = (
+            flip_recording_stats(problem.model),
+            screen(problem.sums, problem.model.ends),
+        )
+        inclusion_stats.visits[:], inclusion_stats.probability_sum[:] = 1, score / (20.0 + score)
+        plan = planned_for_particles(problem, inclusion_stats, chain.block.nodes.size, chain.state)
         chain = chain._replace(plan=plan)
     return chain
 
@@ -104,19 +107,25 @@ def sweeps_of(chain: CollapsedChain | Chain) -> Repeat:
 def table_kernels(chain: CollapsedChain) -> Kernels:
     """Kernels of an engine that sums out all nodes but those of a block."""
     problem, engine, state, block = chain.problem, chain.engine, chain.state, chain.block
-    sums, prior, plan, tally, rng = problem.sums, problem.prior, chain.plan, chain.tally, chain.rng
+    sums, prior, plan, inclusion_stats, rng = (
+        problem.sums,
+        problem.prior,
+        chain.plan,
+        chain.inclusion_stats,
+        chain.rng,
+    )
     k = block.nodes.size
     nodes = np.arange(k)
     block.nodes[:] = nodes
-    loops.repeat_open(engine, state, nodes, block.mass, 1)
-    start = block.mass.copy()
-    yield "block table", lambda t: loops.repeat_open(engine, state, nodes, block.mass, t), 0
+    loops.repeat_open(engine, state, nodes, block.table, 1)
+    start = block.table.copy()
+    yield "block table", lambda t: loops.repeat_open(engine, state, nodes, block.table, t), 0
     yield "marginals", lambda t: loops.repeat_marginals(start, k, block.sums, t), 0
     room, saved, flips = copy.deepcopy(block), copy.deepcopy(state), plan._replace(n_flips=8)
     with_all = (sums, prior, state, saved, room, start, k)
-    update = at_start(chain, lambda t: loops.repeat_block(*with_all, tally, rng, t))
+    update = at_start(chain, lambda t: loops.repeat_block(*with_all, inclusion_stats, rng, t))
     yield "edges and biases of a block", update, 400
-    flip = at_start(chain, lambda t: loops.repeat_flips(*with_all, flips, tally, rng, t))
+    flip = at_start(chain, lambda t: loops.repeat_flips(*with_all, flips, inclusion_stats, rng, t))
     yield "flips in a block", flip, 400
 
 
@@ -139,17 +148,17 @@ def particle_kernels() -> Kernels:
     chain = true_chain(random_field(50), "particles", 1024)
     yield from table_kernels(chain)
     engine, state, block, rng = chain.engine, chain.state, chain.block, chain.rng
-    engine, nodes = with_chances(engine), np.arange(block.nodes.size)
+    engine, nodes = with_conditionals(engine), np.arange(block.nodes.size)
     yield "Gibbs sweep", lambda t: loops.repeat_advance(engine, state, rng, t), 0
-    yield "forest", lambda t: loops.repeat_relax(engine, state, rng, t), 0
+    yield "forest", lambda t: loops.repeat_tree_sweep(engine, state, rng, t), 0
     yield "block table and draw", lambda t: loops.repeat_leave(
-        engine, state, nodes, block.mass, rng, t
+        engine, state, nodes, block.table, rng, t
     ), 0  # fmt: skip
     sums, prior = chain.problem.sums, chain.problem.prior
     rare = at_start(
         chain,
         lambda t: loops.repeat_rare(
-            engine, sums, prior, state, block, chain.plan, chain.tally, rng, t
+            engine, sums, prior, state, block, chain.plan, chain.inclusion_stats, rng, t
         ),
     )
     yield "unlikely edges", rare, 40

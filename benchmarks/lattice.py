@@ -19,7 +19,7 @@ import pandas as pd
 from sklearn.metrics import roc_auc_score
 
 from slabfield import SpikeSlabMRF
-from slabfield.baselines import L1Neighbourhood, L1PseudoLikelihood
+from slabfield.baselines import L1Neighborhood, L1PseudoLikelihood
 from slabfield.datasets import make_lattice
 from slabfield.evaluate import edge_recovery, pseudo_log_likelihood
 from slabfield.models.field import BinaryField
@@ -71,7 +71,7 @@ def run_slabfield(rows: np.ndarray) -> tuple[SpikeSlabMRF, dict]:
         "converged": posterior.converged, "draws": posterior.draws.n_draws,
         "engine": posterior.settings["engine"],
         "restarts": sum(chain.get("restarts", 0) for chain in posterior.info),
-        "trapped": any(chain.get("trapped", False) for chain in posterior.info),
+        "in_dense_mode": any(chain.get("in_dense_mode", False) for chain in posterior.info),
         "particles": posterior.info[0].get("n_particles"), "warnings": posterior.warnings,
     }  # fmt: skip
     return model, facts
@@ -104,8 +104,8 @@ def run(method: str, n_rows: int, seed: int) -> dict:
         field = BinaryField(model.bias_, mean)
     else:
         model = {
-            "L1 neighbourhood, EBIC": L1Neighbourhood(select="ebic", rule="min"),
-            "L1 neighbourhood, CV": L1Neighbourhood(select="cv", rule="min", random_state=0),
+            "L1 neighborhood, EBIC": L1Neighborhood(select="ebic", rule="min"),
+            "L1 neighborhood, CV": L1Neighborhood(select="cv", rule="min", random_state=0),
             "L1 pseudo-likelihood, CV": L1PseudoLikelihood(select="cv", random_state=0),
             "L1 pseudo-likelihood, BIC": L1PseudoLikelihood(select="bic"),
         }[method].fit(rows)
@@ -136,7 +136,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("docs/lattice.md"))
     options = parser.parse_args()
     methods = [
-        OURS, "L1 neighbourhood, EBIC", "L1 neighbourhood, CV", "L1 pseudo-likelihood, CV",
+        OURS, "L1 neighborhood, EBIC", "L1 neighborhood, CV", "L1 pseudo-likelihood, CV",
         "L1 pseudo-likelihood, BIC",
     ]  # fmt: skip
     methods += ["BDgraph, 5,000 iterations"] if has_bdgraph() else []
@@ -163,7 +163,7 @@ def main() -> None:
                 for c in ("pll", "auc", "f1")
             ]
             good = f"{int(ours['converged'].sum())}/{len(ours)}" if method == OURS else ""
-            trap = f"{int(ours['trapped'].sum())}" if method == OURS else ""
+            trap = f"{int(ours['in_dense_mode'].sum())}" if method == OURS else ""
             lines.append((method, *cells, f"{ours['density'].mean():.4f}",
                           f"{ours['cpu'].mean():.0f}", good, trap))  # fmt: skip
         head = ("method", "test PLL", "AUC", "F1", "density", "CPU s", "converged", "in the trap")
@@ -175,7 +175,7 @@ of 4,950 (density 0.0364), seeds 1 to {options.seeds}; mean and standard deviati
 slabfield runs with `n_draws="auto"` and four chains, nothing tuned; CPU seconds are of all chains,
 warm-up included. PLL: pseudo-log-likelihood of a held-out row ({N_TEST:,} rows) at the posterior
 mean, or at the point estimate; AUC by inclusion probability or size of the coupling; F1 of the
-edges of probability 0.5 or more, or that are not zero. L1 neighbourhoods are combined by the AND
+edges of probability 0.5 or more, or that are not zero. L1 neighborhoods are combined by the AND
 rule.
 {setting()}
 

@@ -1,7 +1,7 @@
 """How far the default sampler is from a reference run on lattices: writes docs/lattice-accuracy.md.
 
 Run by ``make accuracy``. 100 nodes cannot be enumerated; the reference has four times the particles
-and sweeps the neighbours of every block four times after it. Every chain is one piece, kept on disk
+and sweeps the neighbors of every block four times after it. Every chain is one piece, kept on disk
 when it is done.
 """
 
@@ -105,7 +105,7 @@ def main() -> None:
 Made by `make accuracy` (`benchmarks/lattice_accuracy.py`). `datasets.make_lattice(N,
 random_state=1)`, 10 x 10 nodes, too many to enumerate. The default sampler ({N_CHAINS} chains of
 {N_DRAWS["default"]} draws) beside a reference: {N_CHAINS} chains of {N_DRAWS["reference"]} draws
-with {TIMES} times the particles and {TIMES} sweeps of its neighbours after every block.
+with {TIMES} times the particles and {TIMES} sweeps of its neighbors after every block.
 Over the edges whose probability in the reference is {OPEN[0]:g} to {OPEN[1]:g}: differences in
 inclusion probability, and Monte Carlo errors (rms over these edges, from how chains differ).
 Wanted: rms at most {MOST_RMS:g}, with an error of the reference below {MOST_ERROR:g}. What the two

@@ -7,22 +7,22 @@ from __future__ import annotations
 
 from slabfield._jit import jit
 from slabfield.kernels.gibbs import sweep
-from slabfield.likelihood.engine import advance
-from slabfield.moves.hyper import draw_hyper
-from slabfield.moves.jump import jump_together
+from slabfield.likelihood.protocols import advance
+from slabfield.moves.hyperparameters import draw_hyper
 from slabfield.moves.langevin import langevin_step
+from slabfield.moves.reversible_jump import jump_in_parallel
 
 
 @jit
-def repeat_sweep(states, bias, neighbours, weights, degree, lanes, field, times):
+def repeat_sweep(states, bias, neighbors, weights, degree, lanes, field, times):
     for _ in range(times):
-        sweep(states, bias, neighbours, weights, degree, lanes, field)
+        sweep(states, bias, neighbors, weights, degree, lanes, field)
 
 
 @jit
-def repeat_hyper(state, prior, n_learnt, group_start, rng, times):
+def repeat_hyper(state, prior, n_learned, group_start, rng, times):
     for _ in range(times):
-        draw_hyper(state, prior, n_learnt, group_start, rng)
+        draw_hyper(state, prior, n_learned, group_start, rng)
 
 
 @jit
@@ -40,4 +40,4 @@ def repeat_langevin(engine, sums, prior, group_start, settings, state, work, rng
 @jit
 def repeat_jump(engine, sums, prior, group_start, settings, state, work, rng, times):
     for _ in range(times):
-        jump_together(engine, sums, prior, group_start, settings, state, work, rng)
+        jump_in_parallel(engine, sums, prior, group_start, settings, state, work, rng)

@@ -23,8 +23,8 @@ from slabfield.evaluate import (
     pseudo_log_likelihood,
 )
 from slabfield.models.field import BinaryField
-from slabfield.posterior.convergence import sick_particles
-from slabfield.reproduce.worlds import World, open_world
+from slabfield.posterior.diagnostics import particle_warnings
+from slabfield.reproduce.data_sets import DataSet, open_data_set
 from timing import kept, sampler_version, setting, table, verdict
 
 N_TEST = 10_000
@@ -40,7 +40,7 @@ N_PARTS = 100
 N_SWEEPS = 2_000
 """Gibbs sweeps by which each row of a field is drawn."""
 
-HEALTH = ("n_particles", "noise", "half_against_half", "misfit")
+HEALTH = ("n_particles", "noise", "two_start_discrepancy", "moment_misfit")
 """What chains tell of their particles."""
 
 FIRST_SEED = 1
@@ -51,7 +51,7 @@ DENSE = 0.5
 
 
 class Data(NamedTuple):
-    """What is learnt from: kind of rows, how many, and which of the training sets."""
+    """What is learned from: kind of rows, how many, and which of the training sets."""
 
     kind: str
     n_rows: int
@@ -63,7 +63,7 @@ def rows_of(data: Data, asked: argparse.Namespace) -> tuple[Any, Any, Any]:
 
     They are images, or drawn from the field that was found in them: there the model is right.
     """
-    world = open_world(World("mnist", data.seed, data.n_rows, N_TEST))
+    world = open_data_set(DataSet("mnist", data.seed, data.n_rows, N_TEST))
     if data.kind == IMAGES:
         return world.train, world.test, world.groups
     found = piece("auto", data._replace(kind=IMAGES), asked)
@@ -111,7 +111,7 @@ def fit(likelihood: str, data: Data, asked: argparse.Namespace) -> dict:
         "engine": posterior.settings["engine"],
         "cpu_seconds": cpu_seconds,
         "densities": [float(d) for d in posterior.density.mean(axis=1)],
-        "sick": sick_particles(posterior.info),
+        "sick": particle_warnings(posterior.info),
         "health": {name: [chain.get(name) for chain in posterior.info] for name in HEALTH},
     }
 
@@ -141,7 +141,7 @@ def health(found: dict) -> str:
     worst = {name: max(of_chains) for name, of_chains in found["health"].items()}
     return (
         f"{worst['n_particles']:,} particles, noise {worst['noise']:.2f}, halves "
-        f"{worst['half_against_half']:.1f}, misfit {worst['misfit']:.1f}"
+        f"{worst['two_start_discrepancy']:.1f}, misfit {worst['moment_misfit']:.1f}"
     )
 
 
@@ -155,7 +155,7 @@ def training_sets(sets: list[dict[str, dict]]) -> str:
     """What training sets have in common: a row each, and the verdict on their mean."""
     rows = []
     for seed, results in enumerate(sets, FIRST_SEED):
-        auto, misfits = results["auto"], results["auto"]["health"]["misfit"]
+        auto, misfits = results["auto"], results["auto"]["health"]["moment_misfit"]
         rows.append((
             seed, *("{:+.3f} ± {:.3f}".format(*gain(results, score)) for score in ("pll", "cll")),
             *(f"{np.mean(results[name]['densities']):.3f}" for name in LIKELIHOODS),
@@ -229,19 +229,19 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("docs/mnist.md"))
     asked = parser.parse_args()
 
-    def learnt(data: Data, *more: str) -> dict[str, dict]:
+    def learned(data: Data, *more: str) -> dict[str, dict]:
         return {name: piece(name, data, asked) for name in (*LIKELIHOODS, *more)}
 
     images = [Data(IMAGES, n, seed) for n in (100, 1_000) for seed in seeds(asked)]
-    found = {data: learnt(data) for data in images}
+    found = {data: learned(data) for data in images}
     if asked.reference:
-        found[Data(IMAGES, 1_000)] = learnt(Data(IMAGES, 1_000), REFERENCE)
+        found[Data(IMAGES, 1_000)] = learned(Data(IMAGES, 1_000), REFERENCE)
     parts = [
         section(data, [found[data._replace(seed=seed)] for seed in seeds(asked)])
         for data in (Data(IMAGES, 100), Data(IMAGES, 1_000))
     ]
     control = Data(DRAWN, 1_000)
-    parts.append(section(control, [learnt(control)]))
+    parts.append(section(control, [learned(control)]))
     text = f"""# Images: strong dependence
 
 Made by `make mnist` (`benchmarks/mnist.py`). MNIST patches of 9 x 12 pixels

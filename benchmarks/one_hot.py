@@ -54,7 +54,7 @@ hundred draws to come from where chains start. "difference" is the root mean squ
 the difference of inclusion probabilities between `particles` and `exact`; "expected" is what the
 Monte Carlo errors of both lead to, from the differences between chains. Couplings are means over
 all pairs and draws of their size, and means over draws of the largest, with standard errors. With
-sigma0 learnt, the couplings that no row speaks about and sigma0 move together, and slowly, on
+sigma0 learned, the couplings that no row speaks about and sigma0 move together, and slowly, on
 either engine: the last columns are effective draws of sigma0, of all chains, and R-hat. Where these
 are few, the chains have not come to where they are going, on either engine, and errors from
 differences between chains say too little; the fit says so too. With the slab fixed at
@@ -81,9 +81,10 @@ def fit(rows: Rows, engine: str, seed: int, **given: Any) -> tuple[Any, float]:
 @contextmanager
 def as_large_fields() -> Iterator[None]:
     """Let small fields be sampled the way that those of more than 24 nodes are."""
-    from slabfield.sampler import collapsed, plan, sound
+    from slabfield.adaptation import block_schedule
+    from slabfield.chains import collapsed_chain, validate_state
 
-    modules = (collapsed, plan, sound)
+    modules = (collapsed_chain, block_schedule, validate_state)
     before = [module.FULL_NODES for module in modules]
     for module in modules:
         module.FULL_NODES = 8
@@ -133,7 +134,7 @@ def with_error(by_draw: NDArray[np.float64]) -> str:
 
 def effective_draws(values: NDArray[np.float64]) -> str:
     """Effective draws of all chains, and R-hat."""
-    from slabfield.posterior.convergence import rhat_and_ess
+    from slabfield.posterior.diagnostics import rhat_and_ess
 
     rhat, ess = rhat_and_ess(values[:, :, None])
     return f"{ess[0]:.0f} ({rhat[0]:.2f})"
@@ -142,24 +143,24 @@ def effective_draws(values: NDArray[np.float64]) -> str:
 def against_exact(n_nodes: int, seed: int, slab: Any, n_draws: int) -> list[str]:
     """Compare particles with exact sums on one table."""
     rows = one_hot(seed, n_nodes)
-    told: dict[str, Any] = {"n_chains": N_CHAINS, "slab_prior": slab}
+    common: dict[str, Any] = {"n_chains": N_CHAINS, "slab_prior": slab}
     length = {"n_draws": n_draws, "n_warmup": n_draws // 3}
-    exact, _ = fit(rows, "exact", seed, **length, **told)
-    drawn, _ = fit(rows, "particles", seed, **length, **told)
+    exact, _ = fit(rows, "exact", seed, **length, **common)
+    drawn, _ = fit(rows, "particles", seed, **length, **common)
     with as_large_fields():
-        large, _ = fit(rows, "particles", seed, n_draws=1000, n_warmup=200, **told)
+        large, _ = fit(rows, "particles", seed, n_draws=1000, n_warmup=200, **common)
     sizes = [sizes_of(draws) for draws in (exact, drawn)]
     by_chain = [(size > 0).mean(axis=1) for size in (*sizes, sizes_of(large))]
     variance = sum(means.var(axis=0, ddof=1) for means in by_chain[:2]) / N_CHAINS
     difference, as_large = (
         float(np.sqrt(np.mean((means - by_chain[0]).mean(axis=0) ** 2))) for means in by_chain[1:]
     )
-    learnt = isinstance(slab, tuple)
-    effective = [effective_draws(draws.sigma0) if learnt else "" for draws in (exact, drawn)]
+    learned = isinstance(slab, tuple)
+    effective = [effective_draws(draws.sigma0) if learned else "" for draws in (exact, drawn)]
     return [
         str(rows.shape[1]),
         str(seed),
-        "learnt" if learnt else f"{slab:g}",
+        "learned" if learned else f"{slab:g}",
         f"{difference:.4f}",
         f"{np.sqrt(np.mean(variance)):.4f}",
         f"{as_large:.3f}",

@@ -11,10 +11,10 @@ import os
 import textwrap
 from pathlib import Path
 
-from slabfield.reproduce.bench import Workbench
 from slabfield.reproduce.cache import Piece
 from slabfield.reproduce.comparison import SLABFIELD, estimators, score_file
 from slabfield.reproduce.scale import SCALES
+from slabfield.reproduce.workbench import Workbench
 from timing import setting, table
 
 ROOT = Path(__file__).parents[1]

@@ -1,6 +1,6 @@
 """CPU time of an L1 path of one node beside glmnet, at the same gap.
 
-Both solve the same strengths, on 0/1 predictors that are not standardised. glmnet has no gap to
+Both solve the same strengths, on 0/1 predictors that are not standardized. glmnet has no gap to
 ask for, only a threshold on changes; it is run at several, and what it reached is measured from
 its coefficients. Two gaps are told, relative to the objective and the largest over paths: the
 distance to the optimum (from a solution with a certified duality gap of 1e-13), and the duality

@@ -38,7 +38,7 @@ def sampler_version() -> str:
     """What tells apart results of one sampler from those of another: its sources."""
     from slabfield._jit import COMPILED, source_fingerprint
 
-    return source_fingerprint((*COMPILED, "sampler/*.py"))
+    return source_fingerprint((*COMPILED, "adaptation/*.py", "chains/*.py"))
 
 
 def kept(file: Path, make: Callable[[], dict]) -> dict:

@@ -20,8 +20,8 @@ import pandas as pd
 
 from accuracy import to_markdown
 from slabfield import Posterior, SpikeSlabMRF, datasets, load_posterior
-from slabfield.sampler import checkpoint as checkpoints
-from slabfield.sampler.checkpoint import ChainFile, Checkpoint, read_sealed
+from slabfield.chains import checkpoint as checkpoints
+from slabfield.chains.checkpoint import ChainFile, Checkpoint, read_checked
 
 INTERVAL = 0.05
 RUNS: dict[str, dict[str, Any]] = {
@@ -74,7 +74,7 @@ def found_in(folder: Path, begun: float, killed: float) -> tuple[str, float, int
     """Read what a killed run left: how far it was, what it had not written, temporary files."""
     where, last = Counter[str](), begun
     for path in Checkpoint(folder).chain_files():
-        told, _ = read_sealed(path, "")
+        told, _ = read_checked(path, "")
         parts = {key["plain"]: part for key, part in told["state"]["dict"]}
         where["draws" if parts["draws"]["dict"] else "warm-up"] += 1
         last = max(last, path.stat().st_mtime)
@@ -164,11 +164,11 @@ round of draws.
 | what happens | what is lost | what to do |
 |---|---|---|
 | power failure, `kill -9`, out of memory | what was done since the last state, or the start if there is none yet | `slabfield resume DIR`, or the same `fit(X, checkpoint=PATH)`, or `SpikeSlabMRF.resume(PATH)` |
-| Ctrl-C | nothing: chains finish their chunk, the state is saved, the draws there are are summarised and written (exit code 1) | the same |
+| Ctrl-C | nothing: chains finish their chunk, the state is saved, the draws there are are summarized and written (exit code 1) | the same |
 | Ctrl-C twice | what was done since the last state (exit code 130) | the same |
 | disk full | nothing: the run goes on, a warning says so, the old state stays | make room |
 | folder that cannot be written in | nothing: the run does not begin (exit code 2) | name another folder |
-| file cut short or damaged | nothing: the run does not go on (exit code 2) | delete the file: its chain begins anew, with the same draws |
+| file cut short or damaged | nothing: the run does not go on (exit code 2) | delete the file: its chain restarts, with the same draws |
 | other data, settings, seed or version of slabfield | nothing: the run does not begin, the state stays (exit code 2) | name another folder |
 | too few draws | nothing | `slabfield resume DIR --draws 1000`, or `model.extend(1000)` |
 

@@ -1,4 +1,4 @@
-"""Learn 4 x 4 pixels of handwritten digits, and draw new ones from what was learnt."""
+"""Learn 4 x 4 pixels of handwritten digits, and draw new ones from what was learned."""
 
 import os
 
@@ -21,7 +21,7 @@ new = model.sample(24, random_state=1)
 rows = np.vstack([digits.sample(24, random_state=1), new])
 figure, panels = plt.subplots(4, 12, figsize=(9, 3.8), layout="constrained")
 for panel, pixels in zip(panels.flat, rows, strict=True):
-    panel.imshow(np.reshape(pixels, (4, 4)), cmap="Greys")
+    panel.imshow(np.reshape(pixels, (4, 4)), cmap="Grays")
     panel.set(xticks=[], yticks=[])
 panels[0, 0].set_title("real", loc="left")
 panels[2, 0].set_title("drawn from the model", loc="left")

@@ -10,7 +10,7 @@ from slabfield import SpikeSlabMRF, plots
 draws = int(os.environ.get("SLABFIELD_DRAWS", "0")) or "auto"
 rng = np.random.default_rng(7)
 party = rng.random(435) < 0.55
-chance = {"budget": 0.9, "taxes": 0.85, "schools": 0.7, "defence": 0.75, "roads": 0.55}
+chance = {"budget": 0.9, "taxes": 0.85, "schools": 0.7, "defense": 0.75, "roads": 0.55}
 votes = pd.DataFrame(
     {bill: rng.random(435) < np.where(party, p, 1 - p) for bill, p in chance.items()}
 )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy import stats
 
-from slabfield.exact import enumeration
-from slabfield.sampler.run import run_chain
-from slabfield.sampler.warmup import Problem, random_state
+from slabfield.adaptation.preconditioner import Problem, random_state
+from slabfield.chains.chain_run import run_chain
+from slabfield.inference import enumeration
 
 BIAS_SCALE = 0.7
 

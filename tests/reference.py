@@ -34,8 +34,8 @@ def evidence_and_mean(problem, states, present, n_draws=60_000, seed=1):
 
     mode = optimize.minimize(lambda t: -log_joint(t)[0], np.zeros(total.size), method="BFGS").x
     chance = np.exp(features @ mode - logsumexp(features @ mode))
-    centred = features - chance @ features
-    hessian = sums.n_rows * (centred * chance[:, None]).T @ centred + np.diag(precision)
+    centered = features - chance @ features
+    hessian = sums.n_rows * (centered * chance[:, None]).T @ centered + np.diag(precision)
     proposal = stats.multivariate_t(mode, 1.2 * np.linalg.inv(hessian), df=8, seed=seed)
     draws = proposal.rvs(n_draws).reshape(n_draws, total.size)
     log_weight = log_joint(draws) - proposal.logpdf(draws)

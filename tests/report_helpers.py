@@ -1,4 +1,4 @@
-"""Posteriors to make reports of."""
+"""Made-up posteriors for the tests of reports."""
 
 import numpy as np
 
@@ -24,17 +24,17 @@ def made_up(
     names: list[str] | None = None,
     certain: bool = False,
 ) -> Posterior:
-    """Make up draws: some edges are always there, some never, one in exactly half of the draws."""
+    """Make up draws: some edges always present, some never, one in exactly half of the draws."""
     rng = np.random.default_rng(n_nodes)
     n_edges = n_nodes * (n_nodes - 1) // 2
     shape = (n_chains, n_draws)
-    chance = np.ones(n_edges) if certain else rng.beta(0.6, 0.6, n_edges)
+    probability = np.ones(n_edges) if certain else rng.beta(0.6, 0.6, n_edges)
     if n_edges > 3 and not certain:
-        chance[:3] = 1.0, 0.0, 0.5
-    present = rng.random((*shape, n_edges)) < chance
+        probability[:3] = 1.0, 0.0, 0.5
+    present = rng.random((*shape, n_edges)) < probability
     if n_edges > 3 and not certain:
         present[..., 2] = np.arange(n_draws) % 2
-    # Where all edges are certain the first are the strongest
+    # If all edges are certain, the first are the strongest
     strength = np.linspace(6, 2, n_edges) if certain else 2 * rng.normal(size=n_edges)
     coupling = np.where(present, strength + 0.1 * rng.normal(size=present.shape), 0.0)
     draws = Draws.from_dense(

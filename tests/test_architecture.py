@@ -1,8 +1,9 @@
-"""The order of the house: what imports what, what is imported when, how long files are."""
+"""The architecture: what imports what, and what is imported when."""
 
 import ast
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,33 +16,17 @@ from slabfield._jit import COMPILED
 
 PACKAGE = Path(slabfield.__file__).parent
 
-ORDER = (
-    "_jit",
-    "checks",
-    "files",
-    "kernels",
-    "models",
-    "priors",
-    "exact",
-    "datasets",
-    "likelihood",
-    "moves",
-    "draws",
-    "sampler",
-    "posterior",
-    "evaluate",
-    "face",
-    "progress",
-    "recovery",
-    "estimator",
-    "baselines",
-    "yardsticks",
-    "plots",
-    "report",
-    "reproduce",
-    "cli",
-)
-"""A part imports only parts before it; the package's own ``__init__`` may name them all."""
+PAGE = Path(__file__).parents[1] / "docs" / "developer" / "architecture.md"
+
+
+def order_on(page: str) -> tuple[str, ...]:
+    """Return the packages in the table of the architecture page, in its order."""
+    table = page.partition("## Who may import whom")[2]
+    return tuple(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE))
+
+
+ORDER = order_on(PAGE.read_text(encoding="utf-8"))
+"""A package imports only those before it; the package's own ``__init__`` may name them all."""
 
 HEAVY = (
     *("numba", "scipy", "pandas", "matplotlib", "numpy", "sklearn", "networkx"),
@@ -70,7 +55,7 @@ def find_violations(package: Path, order: tuple[str, ...] = ORDER) -> list[str]:
     found = []
     rank = {part: k for k, part in enumerate(order)}
     homes = {
-        "SpikeSlabMRF": "estimator",
+        "SpikeSlabMRF": "estimators",
         "Posterior": "posterior",
         "load_posterior": "posterior",
     }
@@ -102,6 +87,11 @@ def importers_of(module: str, package: Path) -> set[str]:
         for path in package.rglob("*.py")
         if any(name.split(".")[0] == module for _, name in imported_modules(path))
     }
+
+
+def test_the_page_lists_every_package_once() -> None:
+    parts = {part_of(path, PACKAGE) for path in PACKAGE.rglob("*.py")} - {"__init__"}
+    assert sorted(ORDER) == sorted(parts)
 
 
 def test_imports_go_down_the_list_only() -> None:
@@ -149,11 +139,15 @@ def test_numba_is_imported_in_one_folder(module: str) -> None:
 @pytest.mark.parametrize(
     ("file", "source", "expected"),
     [
-        ("checks.py", "from slabfield.models import field", "checks imports models"),
-        ("checks.py", "import slabfield.cli.app", "checks imports cli"),
+        ("validation.py", "from slabfield.models import field", "validation imports models"),
+        ("validation.py", "import slabfield.cli.app", "validation imports cli"),
         ("models/a.py", "from slabfield import cli", "models imports cli"),
-        ("models/a.py", "def f():\n    import slabfield.moves.jump", "models imports moves"),
-        ("sampler/run.py", "from slabfield import SpikeSlabMRF", "sampler imports estimator"),
+        (
+            "models/a.py",
+            "def f():\n    import slabfield.moves.reversible_jump",
+            "models imports moves",
+        ),
+        ("chains/run.py", "from slabfield import SpikeSlabMRF", "chains imports estimators"),
         ("models/a.py", "from . import b", "relative import"),
         ("helpers.py", "x = 1", "no place in the order"),
     ],
@@ -163,9 +157,9 @@ def test_the_checker_catches_violations(
 ) -> None:
     package = tmp_path / "slabfield"
     (package / "models").mkdir(parents=True)
-    (package / "sampler").mkdir()
+    (package / "chains").mkdir()
     (package / "__init__.py").write_text("from slabfield.cli import main\n")
-    (package / "models" / "fine.py").write_text("import numpy\nfrom slabfield import checks\n")
+    (package / "models" / "fine.py").write_text("import numpy\nfrom slabfield import validation\n")
     assert find_violations(package) == []
     (package / file).write_text(source + "\n")
     violations = find_violations(package)

@@ -1,4 +1,4 @@
-"""The rivals: solved to their optimum, and combined, chosen and reported as they say."""
+"""Baselines: solved to their optimum, and combined and selected as documented."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from helpers import run_descent
-from slabfield.baselines import ChowLiuTree, L1Neighbourhood, L1PseudoLikelihood
-from slabfield.baselines.neighbourhood import combine
+from slabfield.baselines import ChowLiuTree, L1Neighborhood, L1PseudoLikelihood
+from slabfield.baselines.neighborhood import combine
 from slabfield.baselines.node_solver import (
     information,
     largest_strengths,
@@ -29,11 +29,11 @@ from slabfield.baselines.node_solver import (
 )
 from slabfield.baselines.path import fold_of_rows
 from slabfield.baselines.tree import mutual_information, pair_tables
-from slabfield.checks import InputError, InputWarning
 from slabfield.datasets import make_block, make_lattice
-from slabfield.exact import enumeration
-from slabfield.kernels.pseudolikelihood import all_statistics
+from slabfield.inference import enumeration
+from slabfield.kernels.l1_pairs import all_statistics
 from slabfield.models.field import BinaryField
+from slabfield.validation import InputError, InputWarning
 
 Array = NDArray[np.float64]
 
@@ -49,7 +49,7 @@ L1: dict[str, Any] = (
 
 
 def awkward_rows() -> NDArray[np.uint8]:
-    """Return a table with a copied, a mirrored and a rare column, and one that others separate."""
+    """Return a table with duplicate, complementary, rare and perfectly separable columns."""
     rng = np.random.default_rng(0)
     rows = (rng.random((40, 8)) < 0.5).astype(np.uint8)
     rows[:, 1], rows[:, 2] = rows[:, 0], 1 - rows[:, 0]
@@ -69,7 +69,7 @@ def sigmoid(eta: Array) -> Array:
 
 
 def balanced(y: Array, eta: Array) -> Array:
-    """Probabilities moved so that residuals sum to 0, as the dual of a free intercept wants."""
+    """Probabilities scaled so that residuals sum to 0, as dual feasibility requires."""
     p = sigmoid(eta)
     ones, total, n = y.sum(), p.sum(), y.size
     return p * (ones / total) if total >= ones else 1 - (1 - p) * (n - ones) / (n - total)
@@ -87,7 +87,7 @@ def node_gap(x: Array, node: int, intercept: float, coefficient: Array, strength
 
 
 def pair_gap(x: Array, bias: Array, coupling: Array, strength: float) -> float:
-    """Relative duality gap of the penalised pseudo-likelihood, in plain NumPy."""
+    """Relative duality gap of the penalized pseudo-likelihood, in plain NumPy."""
     eta = bias + x @ coupling
     primal = np.sum(np.logaddexp(0, eta) - x * eta) / len(x) + strength * np.abs(coupling).sum()
     residual = np.stack([x[:, i] - balanced(x[:, i], eta[:, i]) for i in range(bias.size)], 1)
@@ -136,7 +136,7 @@ def test_pseudo_likelihood_reaches_its_optimum_on_the_whole_path(rows: NDArray[n
     assert np.array_equal(path.coupling, path.coupling.swapaxes(1, 2))
 
 
-def test_the_gaps_see_a_solution_that_is_slightly_off() -> None:
+def test_the_gaps_detect_a_slightly_wrong_solution() -> None:
     columns, x = np.ascontiguousarray(BLOCK.T), BLOCK.astype(float)
     path = solve_node(columns, 0, np.array([0.02]), LIMIT)
     assert node_gap(x, 0, path.intercept[0], path.coefficient[0], 0.02) <= LIMIT
@@ -179,7 +179,7 @@ def test_coefficients_are_those_of_scikit_learn(strength: float) -> None:
 
 @pytest.mark.parametrize("seed", [1013, 1029, 1039, 1063, 1113])
 def test_nearly_separable_tables_at_tiny_strengths_are_solved(seed: int) -> None:
-    # found by searching: plain coordinate descent stopped at gaps from 1e-7 to 0.5 on these
+    # seeds found by search: plain coordinate descent stopped at gaps from 1e-7 to 0.5 on these
     rng = np.random.default_rng(seed)
     n_rows, n_nodes = int(rng.integers(4, 80)), int(rng.integers(2, 20))
     rows = (rng.random((n_rows, n_nodes)) < rng.random(n_nodes)).astype(np.uint8)
@@ -198,7 +198,7 @@ def test_couplings_are_those_of_scikit_learn_on_the_stacked_problem() -> None:
     pairs = list(itertools.combinations(range(n_nodes), 2))
     design = np.zeros((n_nodes, n_rows, n_nodes + len(pairs)))
     for i in range(n_nodes):
-        design[i, :, i] = big  # a free bias: its coefficient is small, and so is its penalty
+        design[i, :, i] = big  # makes the coefficient of the bias, and so its penalty, small
     for e, (i, j) in enumerate(pairs):
         design[i, :, n_nodes + e], design[j, :, n_nodes + e] = rows[:, j], rows[:, i]
     theirs = LogisticRegression(
@@ -223,7 +223,7 @@ write.table(cbind(fit$a0, t(as.matrix(fit$beta))), sep = ",", row.names = FALSE,
 
 def test_coefficients_are_those_of_glmnet() -> None:
     if shutil.which("Rscript") is None:
-        pytest.skip("Rscript is not installed: glmnet cannot be asked")
+        pytest.skip("Rscript is not installed")
     check = subprocess.run(["Rscript", "-e", "library(glmnet)"], capture_output=True, check=False)
     if check.returncode:
         pytest.skip("the R package glmnet is not installed")
@@ -242,23 +242,23 @@ def test_coefficients_are_those_of_glmnet() -> None:
 def test_compiled_descent_equals_plain_proximal_gradient() -> None:
     rng = np.random.default_rng(4)
     root = rng.normal(size=(9, 12))
-    # as in a regression, the slope lies in the range of the matrix: else there is no minimum
-    gram, slope = root.T @ root, root.T @ rng.normal(scale=3, size=9)
+    # as in a regression, the gradient lies in the range of the matrix: else there is no minimum
+    gram, gradient = root.T @ root, root.T @ rng.normal(scale=3, size=9)
     start = rng.normal(size=12) * (rng.random(12) < 0.5)
-    value, moved, left = start.copy(), np.zeros(12), slope.copy()
-    run_descent(gram, left, value, moved, 1.0, 1e-12)
+    value, moved, remaining = start.copy(), np.zeros(12), gradient.copy()
+    run_descent(gram, remaining, value, moved, 1.0, 1e-12)
     plain, rate = start.copy(), 1 / np.linalg.eigvalsh(gram)[-1]
     for _ in range(20_000):
-        wanted = plain - rate * (slope + gram @ (plain - start))
+        wanted = plain - rate * (gradient + gram @ (plain - start))
         plain = np.sign(wanted) * np.maximum(np.abs(wanted) - rate, 0)
 
     def objective(point: Array) -> float:
         d = point - start
-        return float(slope @ d + d @ gram @ d / 2 + np.abs(point).sum())
+        return float(gradient @ d + d @ gram @ d / 2 + np.abs(point).sum())
 
     assert np.isclose(objective(value), objective(plain), rtol=1e-12)
     assert np.allclose(moved, value - start)
-    assert np.allclose(left, slope + gram @ moved)
+    assert np.allclose(remaining, gradient + gram @ moved)
     assert objective(1.001 * value) > objective(value) + 1e-9
 
 
@@ -278,7 +278,7 @@ def test_statistics_equal_those_of_numpy() -> None:
 # --- from regressions to a field --------------------------------------------------------------
 
 
-def test_rules() -> None:
+def test_rules_that_combine_coefficients() -> None:
     coefficients = np.array([[0, 1.0, 0, -2], [0.5, 0, 3, 2], [0.2, -4, 0, 0], [1, -2, 0, 0]])
     expected = {
         "max": [1.0, 0.2, -2, -4, 2, 0],
@@ -294,41 +294,41 @@ def test_rules() -> None:
 
 def test_the_path_is_the_combined_regressions() -> None:
     columns = np.ascontiguousarray(BLOCK.T)
-    path = L1Neighbourhood(rule="min").path(BLOCK, [0.02, 0.05])
+    path = L1Neighborhood(rule="min").path(BLOCK, [0.02, 0.05])
     assert path.strengths.tolist() == [0.05, 0.02]
     each = [solve_node(columns, i, path.strengths, LIMIT) for i in range(12)]
     expected = combine(np.stack([node.coefficient[1] for node in each]), "min")
     assert np.allclose(path.coupling[1], expected)
     assert np.allclose(path.bias[1], [node.intercept[1] for node in each])
-    wider = L1Neighbourhood(rule="max").path(BLOCK, [0.02, 0.05])
+    wider = L1Neighborhood(rule="max").path(BLOCK, [0.02, 0.05])
     assert np.all(wider.density >= path.density)
     assert path.field(1).n_edges == round(path.density[1] * 66)
     assert len(path) == 2
 
 
-def test_ebic_is_the_formula_and_its_least_is_taken() -> None:
+def test_ebic_equals_its_formula_and_is_minimized() -> None:
     columns = np.ascontiguousarray(BLOCK.T)
-    model = L1Neighbourhood(select="ebic", rule="and", n_strengths=30).fit(BLOCK)
+    model = L1Neighborhood(select="ebic", rule="and", n_strengths=30).fit(BLOCK)
     for node in (0, 7):
-        top = largest_strengths(columns)[node]
-        path = solve_node(columns, node, np.geomspace(top, 1e-2 * top, 30), LIMIT)
+        first = largest_strengths(columns)[node]
+        path = solve_node(columns, node, np.geomspace(first, 1e-2 * first, 30), LIMIT)
         eta = path.intercept[:, None] + path.coefficient @ columns
         loglik = (columns[node] * eta - np.logaddexp(0, eta)).sum(axis=1)
         size = (path.coefficient != 0).sum(axis=1)
         expected = -2 * loglik + size * np.log(200) + 2 * 0.25 * size * np.log(11)
         assert np.allclose(information(path, columns, node, 0.25), expected)
-        best = np.geomspace(top, 1e-2 * top, 30)[np.argmin(expected)]
+        best = np.geomspace(first, 1e-2 * first, 30)[np.argmin(expected)]
         assert np.isclose(model.strength_[node], best)
-    sparser = L1Neighbourhood(select="ebic", gamma=2.0, n_strengths=30).fit(BLOCK)
-    denser = L1Neighbourhood(select="bic", n_strengths=30).fit(BLOCK)
+    sparser = L1Neighborhood(select="ebic", gamma=2.0, n_strengths=30).fit(BLOCK)
+    denser = L1Neighborhood(select="bic", n_strengths=30).fit(BLOCK)
     assert np.count_nonzero(sparser.coupling_) < np.count_nonzero(denser.coupling_)
 
 
-def test_cross_validation_takes_the_least_held_out_loss() -> None:
-    model = L1Neighbourhood(n_strengths=20, n_folds=4, random_state=3, shared=True).fit(BLOCK)
+def test_cross_validation_minimizes_the_held_out_loss() -> None:
+    model = L1Neighborhood(n_strengths=20, n_folds=4, random_state=3, shared=True).fit(BLOCK)
     columns, fold = np.ascontiguousarray(BLOCK.T), fold_of_rows(200, 4, 3)
-    top = largest_strengths(columns).max()
-    strengths, total = np.geomspace(top, 1e-2 * top, 20), np.zeros(20)
+    first = largest_strengths(columns).max()
+    strengths, total = np.geomspace(first, 1e-2 * first, 20), np.zeros(20)
     for k, node in itertools.product(range(4), range(12)):
         train = np.ascontiguousarray(columns[:, fold != k])
         path = solve_node(train, node, strengths, LIMIT)
@@ -337,7 +337,7 @@ def test_cross_validation_takes_the_least_held_out_loss() -> None:
 
 
 @pytest.mark.parametrize("select", ["cv", "bic"])
-def test_pseudo_likelihood_takes_the_least_score(select: str) -> None:
+def test_pseudo_likelihood_minimizes_the_score(select: str) -> None:
     model = L1PseudoLikelihood(select=select, n_strengths=15, n_folds=3, random_state=3).fit(BLOCK)
     path = L1PseudoLikelihood(n_strengths=15).path(BLOCK)
 
@@ -360,13 +360,13 @@ def test_pseudo_likelihood_takes_the_least_score(select: str) -> None:
     assert np.allclose(model.coupling_, path.coupling[best], atol=1e-6)
 
 
-def test_more_data_finds_the_true_edges() -> None:
+def test_true_edges_are_found_in_many_rows() -> None:
     field, rows, _ = make_lattice(3000, shape=(4, 4), random_state=5)
     strong = np.abs(field.coupling) > 0.8
-    for model in (L1Neighbourhood(select="ebic", rule="min"), L1PseudoLikelihood(select="bic")):
+    for model in (L1Neighborhood(select="ebic", rule="min"), L1PseudoLikelihood(select="bic")):
         found = model.fit(rows).coupling_
         assert np.all(np.sign(found[strong]) == np.sign(field.coupling[strong]))
-        # far above the true density of 0.2, which is what chance would reach
+        # far above the true density of 0.2, the precision of a random guess
         assert np.mean(field.edges[found != 0]) > 0.4
     assert np.mean(field.edges[ChowLiuTree().fit(rows).coupling_ != 0]) > 0.8
 
@@ -374,7 +374,7 @@ def test_more_data_finds_the_true_edges() -> None:
 # --- conventions ------------------------------------------------------------------------------
 
 QUICK = [
-    L1Neighbourhood(n_strengths=8, n_folds=2, random_state=0),
+    L1Neighborhood(n_strengths=8, n_folds=2, random_state=0),
     L1PseudoLikelihood(n_strengths=8, n_folds=2, random_state=0),
     ChowLiuTree(),
 ]
@@ -405,8 +405,8 @@ def test_the_number_of_jobs_changes_nothing() -> None:
         assert np.array_equal(one.strength_, two.strength_)
 
 
-def test_a_fixed_strength_is_taken_as_it_is() -> None:
-    for model in (L1Neighbourhood(strength=0.03), L1PseudoLikelihood(strength=0.03)):
+def test_a_fixed_strength_is_used_unchanged() -> None:
+    for model in (L1Neighborhood(strength=0.03), L1PseudoLikelihood(strength=0.03)):
         path = model.path(BLOCK, [0.03])
         assert np.allclose(model.fit(BLOCK).coupling_, path.coupling[0], atol=1e-6)
         assert np.all(model.strength_ == 0.03)
@@ -426,20 +426,20 @@ def test_constant_columns_get_a_smoothed_bias_and_no_edges() -> None:
     columns = np.ascontiguousarray(rows.T)
     assert varying(columns).sum() == 10
     with pytest.warns(InputWarning):
-        assert not L1Neighbourhood().path(np.tile([0, 1, 1], (9, 1))).coupling.any()
+        assert not L1Neighborhood().path(np.tile([0, 1, 1], (9, 1))).coupling.any()
 
 
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (L1Neighbourhood(rule="mean"), "rule must be one of 'max', 'min', 'and', 'or'; got 'mean'"),
-        (L1Neighbourhood(select="aic"), "select must be one of"),
+        (L1Neighborhood(rule="mean"), "rule must be one of 'max', 'min', 'and', 'or'; got 'mean'"),
+        (L1Neighborhood(select="aic"), "select must be one of"),
         (L1PseudoLikelihood(select="ebic"), "select must be one of 'cv', 'bic'"),
         (L1PseudoLikelihood(strength=0.0), "strength must be a number greater than 0"),
         (L1PseudoLikelihood(n_folds=500), "500 folds. Pass n_folds=200 or less"),
-        (L1Neighbourhood(n_strengths=1), "n_strengths must be a whole number of at least 2"),
-        (L1Neighbourhood(smallest=2), "smallest must be a number"),
-        (L1Neighbourhood(gamma=-1), "gamma must be a number"),
+        (L1Neighborhood(n_strengths=1), "n_strengths must be a whole number of at least 2"),
+        (L1Neighborhood(smallest=2), "smallest must be a number"),
+        (L1Neighborhood(gamma=-1), "gamma must be a number"),
         (ChowLiuTree(smoothing=-1), "smoothing must be a number"),
     ],
 )
@@ -454,9 +454,9 @@ def test_bad_strengths_are_refused() -> None:
             L1PseudoLikelihood().path(BLOCK, strengths)
 
 
-def test_a_gap_that_cannot_be_reached_is_told() -> None:
+def test_an_unreachable_gap_warns() -> None:
     with pytest.warns(ConvergenceWarning, match="stopped at"):
-        L1Neighbourhood(tolerance=1e-18, strength=0.01).fit(BLOCK[:, :4])
+        L1Neighborhood(tolerance=1e-18, strength=0.01).fit(BLOCK[:, :4])
 
 
 # --- the tree ---------------------------------------------------------------------------------
@@ -473,7 +473,7 @@ def test_the_tree_has_the_smoothed_marginals() -> None:
     assert len(tree.edges_) == 11 == np.count_nonzero(tree.coupling_) // 2
 
 
-def test_no_other_tree_is_likelier() -> None:
+def test_the_tree_has_maximum_likelihood() -> None:
     rows = BLOCK[:, :4]
     tree = ChowLiuTree(smoothing=0.0).fit(rows)
     information = mutual_information(pair_tables(rows, 0.0))

@@ -1,4 +1,4 @@
-"""Runs that are cut short go on where they were, and come to the same draws, bit for bit."""
+"""Interrupted runs continue from their checkpoints, with the same draws bit for bit."""
 
 import json
 import os
@@ -19,17 +19,17 @@ import numpy as np
 import pytest
 
 from slabfield import Posterior, SpikeSlabMRF, datasets, load_posterior
-from slabfield.checks import InputError, InputWarning
+from slabfield.adaptation.preconditioner import Problem
+from slabfield.chains import checkpoint as checkpoints
+from slabfield.chains import collapsed_chain
+from slabfield.chains.chain_run import KINDS
+from slabfield.chains.checkpoint import Checkpoint, Stop, pack, read_checked, unpack, write_checked
+from slabfield.chains.collapsed_chain import start_exact
+from slabfield.chains.validate_state import check_state
+from slabfield.configuration import gold_standard
 from slabfield.models.binary import BinaryPairwise
 from slabfield.priors import Prior
-from slabfield.sampler import checkpoint as checkpoints
-from slabfield.sampler import collapsed
-from slabfield.sampler.checkpoint import Checkpoint, Stop, pack, read_sealed, unpack, write_sealed
-from slabfield.sampler.collapsed import start_exact
-from slabfield.sampler.run import KINDS
-from slabfield.sampler.settings import gold_standard
-from slabfield.sampler.sound import check_sound
-from slabfield.sampler.warmup import Problem
+from slabfield.validation import InputError, InputWarning
 
 SOURCES = Path(checkpoints.__file__).parents[2]
 
@@ -51,15 +51,15 @@ def block_rows() -> np.ndarray:
 
 
 def wide_rows() -> np.ndarray:
-    """More nodes than sweeps go over in full: the pseudo-likelihood is asked first."""
+    """More nodes than sweeps visit in full: chains start with a pseudo-likelihood pilot run."""
     return (np.random.default_rng(1).random((60, 26)) < 0.3).astype(int)
 
 
 def assert_same(one: Posterior, other: Posterior) -> None:
-    """Assert that two posteriors are equal in all but the time they took."""
+    """Assert that two posteriors are equal except for the time they took."""
     for name in ("data", "indices", "indptr"):
         assert np.array_equal(getattr(one.draws.values, name), getattr(other.draws.values, name))
-    for name in ("bias", "p0", "sigma0", "potential", "chance"):
+    for name in ("bias", "p0", "sigma0", "potential", "conditional_probability"):
         first, second = getattr(one.draws, name), getattr(other.draws, name)
         assert np.array_equal(first, second, equal_nan=True), name
     assert one.settings == other.settings
@@ -76,17 +76,17 @@ def no_interval(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Cuts:
-    """Stops a run after some looks, again and again, a few looks later each time."""
+    """Stops a run after some checks for a stop, repeatedly, a few checks later each time."""
 
     def __init__(self) -> None:
         self.left, self.n_cuts, self.most = 0, 0, 1
 
-    def asked(self) -> bool:
+    def requested(self) -> bool:
         self.left -= 1
         return self.left < 0
 
     def fit(self, fit: Callable[[], SpikeSlabMRF]) -> SpikeSlabMRF:
-        """Fit, cut short, until it comes to its end."""
+        """Fit, interrupted, until the run is complete."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Ctrl-C ended")
             while True:
@@ -103,95 +103,99 @@ class Cuts:
 @pytest.fixture
 def cuts(monkeypatch: pytest.MonkeyPatch) -> Cuts:
     found = Cuts()
-    monkeypatch.setattr(Stop, "asked", lambda _: found.asked())
+    monkeypatch.setattr(Stop, "requested", lambda _: found.requested())
     return found
 
 
 @pytest.mark.usefixtures("no_interval")
 @pytest.mark.parametrize("kind", KINDS_OF_RUN)
-def test_a_run_cut_short_again_and_again_comes_to_the_same_draws(
+def test_a_run_interrupted_repeatedly_makes_the_same_draws(
     kind: str, tmp_path: Path, cuts: Cuts
 ) -> None:
-    told = KINDS_OF_RUN[kind] | {"n_chains": 2, "random_state": 5, "n_jobs": 1}
-    whole = SpikeSlabMRF(**told).fit(block_rows()).posterior_
-    cut = cuts.fit(lambda: SpikeSlabMRF(**told).fit(block_rows(), checkpoint=tmp_path))
+    parameters = KINDS_OF_RUN[kind] | {"n_chains": 2, "random_state": 5, "n_jobs": 1}
+    whole = SpikeSlabMRF(**parameters).fit(block_rows()).posterior_
+    cut = cuts.fit(lambda: SpikeSlabMRF(**parameters).fit(block_rows(), checkpoint=tmp_path))
     assert cuts.n_cuts >= 3
     assert_same(whole, cut.posterior_)
 
 
 @pytest.mark.usefixtures("no_interval")
-def test_a_chain_that_began_anew_and_one_that_fell_back_go_on_too(
+def test_restarted_chains_and_runs_that_fell_back_continue_too(
     tmp_path: Path, cuts: Cuts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # every chain counts as trapped until it has begun anew, and then the particles are refused
-    monkeypatch.setattr(collapsed, "trapped", lambda c: c.rough is not None and c.n_restarts < 2)
-    told: dict[str, Any] = {"n_warmup": 12, "n_draws": 20, "n_chains": 2, "random_state": 5}
-    asked = {"likelihood": "particles", "n_particles": 64, **told}
-    whole = SpikeSlabMRF(**asked).fit(wide_rows()).posterior_
+    # every chain counts as dense until it is restarted twice; below, particles are refused
+    monkeypatch.setattr(
+        collapsed_chain, "in_dense_mode", lambda c: c.pilot is not None and c.n_restarts < 2
+    )
+    parameters: dict[str, Any] = {"n_warmup": 12, "n_draws": 20, "n_chains": 2, "random_state": 5}
+    with_particles = {"likelihood": "particles", "n_particles": 64, **parameters}
+    whole = SpikeSlabMRF(**with_particles).fit(wide_rows()).posterior_
     assert [info["restarts"] for info in whole.info] == [2, 2]
-    folder = tmp_path / "anew"
-    cut = cuts.fit(lambda: SpikeSlabMRF(**asked, n_jobs=1).fit(wide_rows(), checkpoint=folder))
+    folder = tmp_path / "restarted"
+    cut = cuts.fit(
+        lambda: SpikeSlabMRF(**with_particles, n_jobs=1).fit(wide_rows(), checkpoint=folder)
+    )
     assert cuts.n_cuts >= 2
     assert_same(whole, cut.posterior_)
 
-    monkeypatch.setattr("slabfield.sampler.parallel.NOISE_LIMIT", -1.0)
-    monkeypatch.setattr(Stop, "asked", lambda _: False)
-    whole = SpikeSlabMRF(n_particles=64, **told).fit(wide_rows()).posterior_
+    monkeypatch.setattr("slabfield.chains.parallel.NOISE_LIMIT", -1.0)
+    monkeypatch.setattr(Stop, "requested", lambda _: False)
+    whole = SpikeSlabMRF(n_particles=64, **parameters).fit(wide_rows()).posterior_
     assert "too noisy" in whole.settings["fell_back"]
     folder = tmp_path / "back"
-    monkeypatch.setattr(Stop, "asked", lambda _: cuts.asked())
-    told |= {"n_particles": 64, "n_jobs": 1}
-    cut = cuts.fit(lambda: SpikeSlabMRF(**told).fit(wide_rows(), checkpoint=folder))
+    monkeypatch.setattr(Stop, "requested", lambda _: cuts.requested())
+    parameters |= {"n_particles": 64, "n_jobs": 1}
+    cut = cuts.fit(lambda: SpikeSlabMRF(**parameters).fit(wide_rows(), checkpoint=folder))
     assert_same(whole, cut.posterior_)
 
 
 @pytest.mark.parametrize("wrong", [(2, 3, 12), (2, 3, -1), (2, 0, 5), (2, 3, 2)])
-def test_nodes_that_cannot_be_brought_together_are_refused(wrong: tuple[int, int, int]) -> None:
+def test_invalid_groups_of_nodes_are_refused(wrong: tuple[int, int, int]) -> None:
     rows = np.asarray(datasets.make_block(60, random_state=0).rows)
     model = BinaryPairwise(rows.shape[1])
     problem = Problem(model, rows, model.sums(rows), Prior.standard(model.n_interactions))
-    like = start_exact(problem, gold_standard(), np.random.default_rng(0), "empty")
-    check_sound(like, like)
-    together = like.plan.together.copy()
+    template = start_exact(problem, gold_standard(), np.random.default_rng(0), "empty")
+    check_state(template, template)
+    together = template.plan.together.copy()
     row, column, node = wrong
     together[row, column] = node
-    with pytest.raises(ValueError, match="do not go together"):
-        check_sound(like._replace(plan=like.plan._replace(together=together)), like)
+    with pytest.raises(ValueError, match="invalid groups of nodes"):
+        check_state(template._replace(plan=template.plan._replace(together=together)), template)
 
 
-def test_an_order_of_edges_that_is_none_is_refused() -> None:
+def test_an_invalid_order_of_edges_is_refused() -> None:
     rows = block_rows()
     model = BinaryPairwise(rows.shape[1])
     problem = Problem(model, rows, model.sums(rows), Prior.standard(model.n_interactions))
-    like, wrong = (
+    template, wrong = (
         start_exact(problem, gold_standard(), np.random.default_rng(0), "empty") for _ in range(2)
     )
-    check_sound(wrong, like)
-    wrong.engine.bowl.order[3] = model.n_interactions  # type: ignore[union-attr]
+    check_state(wrong, template)
+    wrong.engine.surrogate.order[3] = model.n_interactions  # type: ignore[union-attr]
     with pytest.raises(ValueError, match="order of edges"):
-        check_sound(wrong, like)
+        check_state(wrong, template)
 
 
 @pytest.mark.parametrize("kind", ["exact", "paper"])
 def test_extending_equals_one_longer_run(kind: str, tmp_path: Path) -> None:
-    told = KINDS_OF_RUN[kind] | {"n_chains": 2, "random_state": 5}
-    longer = SpikeSlabMRF(**told | {"n_draws": 75}).fit(block_rows()).posterior_
-    told |= {"n_draws": 50}
-    assert_same(longer, SpikeSlabMRF(**told).fit(block_rows()).extend(25).posterior_)
-    SpikeSlabMRF(**told).fit(block_rows(), checkpoint=tmp_path)
+    parameters = KINDS_OF_RUN[kind] | {"n_chains": 2, "random_state": 5}
+    longer = SpikeSlabMRF(**parameters | {"n_draws": 75}).fit(block_rows()).posterior_
+    parameters |= {"n_draws": 50}
+    assert_same(longer, SpikeSlabMRF(**parameters).fit(block_rows()).extend(25).posterior_)
+    SpikeSlabMRF(**parameters).fit(block_rows(), checkpoint=tmp_path)
     assert_same(longer, SpikeSlabMRF.resume(tmp_path, n_draws=25).posterior_)
     # the checkpoint is that of the longer run now
     assert_same(longer, SpikeSlabMRF.resume(tmp_path).posterior_)
-    copy = pickle.loads(pickle.dumps(SpikeSlabMRF(**told).fit(block_rows())))
+    copy = pickle.loads(pickle.dumps(SpikeSlabMRF(**parameters).fit(block_rows())))
     with pytest.raises(InputError, match="extend needs the states"):
         copy.extend(5)
 
 
-def test_the_time_budget_goes_on_where_it_was(tmp_path: Path) -> None:
-    told = {"n_chains": 2, "random_state": 5, "n_draws": 10**7, "time_budget": 0.3}
-    first = SpikeSlabMRF(**told).fit(block_rows(), checkpoint=tmp_path).posterior_
+def test_a_resumed_run_continues_its_time_budget(tmp_path: Path) -> None:
+    parameters = {"n_chains": 2, "random_state": 5, "n_draws": 10**7, "time_budget": 0.3}
+    first = SpikeSlabMRF(**parameters).fit(block_rows(), checkpoint=tmp_path).posterior_
     assert first.settings["stopped_by"] == "time"
-    again = SpikeSlabMRF(**told).fit(block_rows(), checkpoint=tmp_path).posterior_
+    again = SpikeSlabMRF(**parameters).fit(block_rows(), checkpoint=tmp_path).posterior_
     assert_same(first, again)
     spent = time.monotonic() - Checkpoint(tmp_path).begun
     assert spent >= 0.3
@@ -202,20 +206,20 @@ def test_the_time_budget_goes_on_where_it_was(tmp_path: Path) -> None:
 
 
 def test_chains_in_processes_draw_the_same(tmp_path: Path) -> None:
-    told: dict[str, Any] = {"likelihood": "pseudo", "n_chains": 2, "random_state": 5}
-    told |= {"n_warmup": 20, "n_draws": 30, "n_jobs": 2}
-    whole = SpikeSlabMRF(**told).fit(block_rows()).posterior_
+    parameters: dict[str, Any] = {"likelihood": "pseudo", "n_chains": 2, "random_state": 5}
+    parameters |= {"n_warmup": 20, "n_draws": 30, "n_jobs": 2}
+    whole = SpikeSlabMRF(**parameters).fit(block_rows()).posterior_
     with joblib.parallel_config(backend="loky"):
-        there = SpikeSlabMRF(**told).fit(block_rows(), checkpoint=tmp_path)
+        there = SpikeSlabMRF(**parameters).fit(block_rows(), checkpoint=tmp_path)
         assert_same(whole, there.posterior_)
         longer = there.extend(10).posterior_
-    assert_same(longer, SpikeSlabMRF(**told | {"n_draws": 40}).fit(block_rows()).posterior_)
+    assert_same(longer, SpikeSlabMRF(**parameters | {"n_draws": 40}).fit(block_rows()).posterior_)
 
 
 @pytest.mark.parametrize("kind", ["exact", "pseudo", "particles", "paper"])
-def test_a_state_is_packed_whole(kind: str) -> None:
-    told = KINDS_OF_RUN[kind] | {"n_chains": 1, "random_state": 5}
-    (run,) = SpikeSlabMRF(**told).fit(block_rows())._runs
+def test_a_state_is_packed_completely(kind: str) -> None:
+    parameters = KINDS_OF_RUN[kind] | {"n_chains": 1, "random_state": 5}
+    (run,) = SpikeSlabMRF(**parameters).fit(block_rows())._runs
     arrays: dict[str, Any] = {}
     given = {"problem": run.problem, "settings": run.settings}
     tree = json.loads(json.dumps(pack(run.chain, arrays, given)))
@@ -229,7 +233,7 @@ def test_a_state_is_packed_whole(kind: str) -> None:
         unpack(tree, arrays, given, ())
 
 
-# What is wrong with files and folders
+# Invalid files and folders
 
 
 @pytest.fixture
@@ -266,16 +270,20 @@ def test_damaged_files_are_refused(finished: Path, name: str) -> None:
         assert contents(finished).keys() == before.keys() | {name}
 
 
-def test_sealed_files_that_hold_something_else_are_refused(finished: Path) -> None:
+def test_files_with_a_valid_checksum_and_invalid_content_are_refused(finished: Path) -> None:
     path = finished / "exact-0.npz"
-    told, arrays = read_sealed(path, "")
+    metadata, arrays = read_checked(path, "")
     for name, array in arrays.items():
         if name.startswith("draws/") and array.ndim == 1:
-            write_sealed(path, told, arrays | {name: array[:-1]})
-            with pytest.raises(InputError, match="begins anew"):
+            write_checked(path, metadata, arrays | {name: array[:-1]})
+            with pytest.raises(InputError, match="Delete this file to restart its chain"):
                 SpikeSlabMRF.resume(finished)
-    for wrong in ({}, told | {"state": {"tuple": [], "kind": "Popen"}}, told | {"state": 3}):
-        write_sealed(path, wrong, arrays)
+    for wrong in (
+        {},
+        metadata | {"state": {"tuple": [], "kind": "Popen"}},
+        metadata | {"state": 3},
+    ):
+        write_checked(path, wrong, arrays)
         with pytest.raises(InputError):
             SpikeSlabMRF.resume(finished)
 
@@ -306,14 +314,14 @@ def test_another_version_is_refused(finished: Path, monkeypatch: pytest.MonkeyPa
 )
 def test_another_run_is_refused(finished: Path, other: dict[str, Any], found: str) -> None:
     before = contents(finished)
-    told = {"n_draws": 20, "n_warmup": 5, "n_chains": 2, "random_state": 5} | other
+    parameters = {"n_draws": 20, "n_warmup": 5, "n_chains": 2, "random_state": 5} | other
     rows = block_rows() if other else 1 - block_rows()
     with pytest.raises(InputError, match=found):
-        SpikeSlabMRF(**told).fit(rows, checkpoint=finished)
+        SpikeSlabMRF(**parameters).fit(rows, checkpoint=finished)
     assert contents(finished) == before
 
 
-def test_what_a_killed_process_was_writing_is_cleared_away(finished: Path) -> None:
+def test_temporary_files_of_a_killed_process_are_removed(finished: Path) -> None:
     left = [finished / ".slabfield-1-00ff.tmp.npz", finished / "stop-1-0"]
     for path in left:
         path.write_bytes(b"half")
@@ -344,19 +352,19 @@ def tiny_disk(tmp_path: Path) -> Iterator[Callable[..., Path]]:
         pass
 
 
-def test_a_full_disk_stops_nothing_and_leaves_the_old_state(
+def test_a_full_disk_does_not_stop_the_run_and_keeps_the_old_state(
     finished: Path, tiny_disk: Callable[..., Path], no_interval: None
 ) -> None:
     size = sum(len(content) for content in contents(finished).values())
     folder = tiny_disk(f"size={size // 4096 * 4096 + 12288}")
     for path in finished.glob("*.npz"):
         shutil.copy(path, folder)
-    with pytest.warns(InputWarning, match="No space left.*what was written before is whole"):
+    with pytest.warns(InputWarning, match="No space left.*the state written before is intact"):
         longer = SpikeSlabMRF.resume(folder, n_draws=4_000)
     assert longer.posterior_.draws.n_draws == 4_020
     assert not list(folder.glob(".slabfield-*"))
     for path in folder.glob("*.npz"):
-        read_sealed(path, "")
+        read_checked(path, "")
     tiny_disk(f"remount,size={100 * size}")
     assert_same(longer.posterior_, SpikeSlabMRF.resume(folder).posterior_)
 
@@ -376,14 +384,14 @@ def test_one_process_at_a_time(finished: Path) -> None:
         SpikeSlabMRF.resume(finished)
 
 
-# Real processes, really killed
+# Real processes that are killed
 
 
 SCRIPT = """
 import sys
 from slabfield import datasets
 from slabfield.cli import main
-from slabfield.sampler import checkpoint
+from slabfield.chains import checkpoint
 checkpoint.INTERVAL_SECONDS, checkpoint.MOST_SHARE = 0.02, 1e9
 main()
 """
@@ -434,9 +442,9 @@ def wait_for(path: Path, process: subprocess.Popen[str], seconds: float = 120.0)
 
 
 def end_of(process: subprocess.Popen[str]) -> tuple[int, str]:
-    """Wait for a process; return its exit code and what it told of errors."""
-    _, told = process.communicate(timeout=120)
-    return process.returncode, told
+    """Wait for a process; return its exit code and standard error."""
+    _, errors = process.communicate(timeout=120)
+    return process.returncode, errors
 
 
 def test_killed_and_interrupted_runs_resume(csv_file: Path, tmp_path: Path) -> None:
@@ -451,22 +459,22 @@ def test_killed_and_interrupted_runs_resume(csv_file: Path, tmp_path: Path) -> N
         (out / "posterior.nc").unlink(missing_ok=True)
         run = start("resume", out, "--quiet", "--jobs", 1 + kill % 2)
     whole = uninterrupted(20_000)
-    code, told = end_of(run)
-    assert code == (0 if whole.converged else 1), told
+    code, errors = end_of(run)
+    assert code == (0 if whole.converged else 1), errors
     assert_same(whole, load_posterior(out / "posterior.nc"))
 
 
 def uninterrupted(n_draws: int) -> Posterior:
-    told = {"n_chains": 2, "n_warmup": 2_000, "random_state": 5, "n_draws": n_draws}
-    return SpikeSlabMRF(**told).fit(block_rows()).posterior_
+    parameters = {"n_chains": 2, "n_warmup": 2_000, "random_state": 5, "n_draws": n_draws}
+    return SpikeSlabMRF(**parameters).fit(block_rows()).posterior_
 
 
 def at_draws(folder: Path, run: subprocess.Popen[str], since: float = 0.0) -> None:
-    """Wait until all chains are drawing, and have written that since a time."""
+    """Wait until all chains have saved draws, since a time."""
     for chain in range(2):
         path = folder / f"exact-{chain}.npz"
         wait_for(path, run)
-        while path.stat().st_mtime < since or "draws/bias" not in read_sealed(path, "")[1]:
+        while path.stat().st_mtime < since or "draws/bias" not in read_checked(path, "")[1]:
             assert run.poll() is None
             time.sleep(0.01)
 
@@ -478,10 +486,10 @@ def test_ctrl_c_once_and_twice(csv_file: Path, tmp_path: Path) -> None:
     run = start("fit", csv_file, "--out", out, *long)
     at_draws(out / "checkpoint", run)
     run.send_signal(signal.SIGINT)
-    code, told = end_of(run)
+    code, errors = end_of(run)
     assert code == 1
-    assert "Ctrl-C ended the run" in told
-    assert f"slabfield resume {out}" in told
+    assert "Ctrl-C ended the run" in errors
+    assert f"slabfield resume {out}" in errors
     first = load_posterior(out / "posterior.nc")
     assert first.settings["stopped_by"] == "interrupt"
 
@@ -491,14 +499,14 @@ def test_ctrl_c_once_and_twice(csv_file: Path, tmp_path: Path) -> None:
     run.send_signal(signal.SIGINT)
     time.sleep(0.05)
     run.send_signal(signal.SIGINT)
-    code, told = end_of(run)
+    code, errors = end_of(run)
     assert code == 130
-    assert f"slabfield resume {out}" in told
+    assert f"slabfield resume {out}" in errors
     for path in Checkpoint(out / "checkpoint").chain_files():
-        read_sealed(path, "")
-    code, told = end_of(start("fit", csv_file, "--out", out, *options()))
+        read_checked(path, "")
+    code, errors = end_of(start("fit", csv_file, "--out", out, *options()))
     assert code == 2
-    assert "400000 there and 20000 here" in told
+    assert "400000 there and 20000 here" in errors
     # chains that had too few draws when Ctrl-C came were left out, whichever they were
     whole = uninterrupted(first.draws.n_draws).draws.bias
     for chain in first.draws.bias:
@@ -509,7 +517,7 @@ IN_PROCESSES = """
 import joblib, sys
 import numpy as np
 from slabfield import SpikeSlabMRF, datasets
-from slabfield.sampler import checkpoint
+from slabfield.chains import checkpoint
 checkpoint.INTERVAL_SECONDS, checkpoint.MOST_SHARE = 0.02, 1e9
 rows = datasets.make_block(60, random_state=0, n_groups=1).rows
 model = SpikeSlabMRF(n_chains=2, n_warmup=2000, n_draws=400_000, random_state=5, n_jobs=2)
@@ -533,8 +541,8 @@ def test_worker_processes_stop_and_end(how: str, tmp_path: Path) -> None:
     assert workers
     if how == "Ctrl-C":
         os.killpg(run.pid, signal.SIGINT)
-        code, told = end_of(run)
-        assert code == 0, told
+        code, errors = end_of(run)
+        assert code == 0, errors
         assert np.load(tmp_path / "found.npy").shape[1] > 0
     else:
         run.kill()
@@ -544,4 +552,4 @@ def test_worker_processes_stop_and_end(how: str, tmp_path: Path) -> None:
         assert time.monotonic() < end
         time.sleep(0.1)
     for path in Checkpoint(tmp_path).chain_files():
-        read_sealed(path, "")
+        read_checked(path, "")

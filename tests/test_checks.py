@@ -1,4 +1,4 @@
-"""Every check of what a user hands in: what is accepted, and what the messages say."""
+"""Checks of tables, priors and parameters: what is accepted, and the error messages."""
 
 import warnings
 from collections.abc import Callable
@@ -10,7 +10,8 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slabfield.checks import (
+from slabfield.encoding import code_binary
+from slabfield.validation import (
     InputError,
     InputWarning,
     check_choice,
@@ -20,7 +21,6 @@ from slabfield.checks import (
     check_number,
     check_positive_int,
     check_slab_prior,
-    code_binary,
 )
 
 BITS = np.array([[0, 1, 1], [1, 0, 1], [1, 1, 0], [0, 0, 0]])
@@ -204,7 +204,7 @@ def test_more_than_two_values() -> None:
     frame = pd.DataFrame({"work": [0, 1, 0, 1], "sleep": [0.0, 1.0, 2.0, 3.0]})
     assert message(code_binary, frame) == (
         "Every column must hold two values; column 'sleep' holds 0, 1, 2 and 3.\n"
-        "Binarise with binarize={'sleep': 2} (1 where the value is at least 2), or drop the column."
+        "Binarize with binarize={'sleep': 2} (1 where the value is at least 2), or drop the column."
     )
     code_binary(frame, binarize={"sleep": 2})
 
@@ -216,11 +216,11 @@ def test_the_advised_single_threshold_works() -> None:
 
 
 def test_more_than_two_words_have_no_threshold() -> None:
-    frame = pd.DataFrame({"colour": ["red", "green", "blue", "red"], "b": [0, 1, 1, 0]})
+    frame = pd.DataFrame({"color": ["red", "green", "blue", "red"], "b": [0, 1, 1, 0]})
     text = message(code_binary, frame)
-    assert "column 'colour' holds 'blue', 'green' and 'red'" in text
+    assert "column 'color' holds 'blue', 'green' and 'red'" in text
     assert "yes and no for each value" in text
-    assert "inarise" not in text
+    assert "inarize" not in text
 
 
 def test_many_bad_columns_make_one_short_message() -> None:
@@ -426,7 +426,7 @@ ASYMMETRIC = [[0, 0.5, 0.1], [0.5, 0, 0.2], [0.1, 0.3, 0]]
         (np.zeros((2, 3)), r"3 nodes; got shape \(2, 3\)"),
         (np.zeros((4, 4)), r"3 nodes; got shape \(4, 4\)"),
         (np.zeros((3, 3, 3)), "must be a pair"),
-        (ASYMMETRIC, r"symmetric; for the pair \(1, 2\) it holds 0.2 one way round and 0.3"),
+        (ASYMMETRIC, r"symmetric; for the pair \(1, 2\) it holds 0.2 above the diagonal and 0.3"),
         ([[0, np.nan, 0], [0.5, 0, 0], [0, 0, 0]], r"symmetric; for the pair \(0, 1\)"),
         ([[0, 1.5, 0], [1.5, 0, 0], [0, 0, 0]], r"\[0, 1\].*\(0, 1\) it holds 1.5"),
         ([[0, 0, 0], [0, 0, 0], [-1, 0, 0]], r"\[0, 1\].*\(0, 2\) it holds -1"),
@@ -476,7 +476,7 @@ def test_bad_positive_int(value: object) -> None:
     assert text.startswith("n_chains must be a whole number of at least 1; got ")
 
 
-def test_positive_int_may_be_none_or_zero_where_said() -> None:
+def test_positive_int_may_be_none_or_zero_where_allowed() -> None:
     assert check_positive_int("n_draws", None, allow_none=True) is None
     assert check_positive_int("n_warmup", 0, low=0) == 0
     assert "or None" in message(check_positive_int, "n_draws", 0, allow_none=True)
@@ -520,29 +520,29 @@ def test_full_size() -> None:
         assert part in text
 
 
-HOLES = pd.DataFrame(
+INCOMPLETE = pd.DataFrame(
     {"a": ["yes", None, "no", "no"], "b": [1.0, 0.0, np.nan, 1.0], "c": [0, 0, 1, 0]}
 )
 
 
 def test_rows_with_missing_entries_are_dropped_and_counted() -> None:
     table = code_binary(
-        HOLES[["a", "b"]].assign(c=[1, 0, 1, 0], b=[1.0, 0.0, np.nan, 0.0]), na="drop"
+        INCOMPLETE[["a", "b"]].assign(c=[1, 0, 1, 0], b=[1.0, 0.0, np.nan, 0.0]), na="drop"
     )
     np.testing.assert_array_equal(table.rows, [[1, 1, 1], [0, 0, 0]])
     assert not table.missing.any()
     assert table.notes[0] == "2 of 4 rows were dropped for missing entries."
 
 
-def test_missing_entries_are_kept_as_unknowns() -> None:
-    table = code_binary(HOLES, na="impute")
+def test_missing_entries_are_kept_for_imputation() -> None:
+    table = code_binary(INCOMPLETE, na="impute")
     np.testing.assert_array_equal(table.rows, [[1, 1, 0], [0, 0, 0], [0, 0, 1], [0, 1, 0]])
     np.testing.assert_array_equal(np.argwhere(table.missing), [[1, 0], [2, 1]])
     assert table.labels[0] == ("no", "yes")
-    assert table.notes[0].startswith("2 missing entries (16.7% of all) are drawn along")
+    assert table.notes[0].startswith("2 missing entries (16.7% of all) are sampled along")
 
 
-def test_tables_of_little_but_holes_are_refused() -> None:
+def test_tables_with_too_few_known_entries_are_refused() -> None:
     holes = pd.DataFrame({"a": [1, None, None], "b": [None, None, None], "c": [0, 1, 1]})
     with pytest.raises(InputError, match="only missing entries in 'b'"):
         code_binary(holes, na="impute")
@@ -552,14 +552,14 @@ def test_tables_of_little_but_holes_are_refused() -> None:
         code_binary(holes, na="guess")
 
 
-def test_a_column_that_is_constant_where_it_is_known_is_told() -> None:
+def test_a_column_with_constant_known_entries_is_warned_of() -> None:
     holes = pd.DataFrame({"a": [1.0, np.nan, 1.0], "c": [0, 1, 1]})
     with pytest.warns(InputWarning, match="'a' has the same value in every row"):
         code_binary(holes, na="impute")
 
 
 @pytest.mark.parametrize("code", [-99, 999])
-def test_a_code_for_missing_answers_is_not_to_be_cut_at(code: int) -> None:
+def test_a_code_for_missing_answers_is_not_suggested_as_a_threshold(code: int) -> None:
     table = pd.DataFrame({"a": [0, 1, code, 1], "b": [0, 1, 1, 0]})
     with pytest.raises(
         InputError, match=f"If {code} stands for a missing answer, leave such cells"

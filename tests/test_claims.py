@@ -1,4 +1,4 @@
-"""Verdicts on the paper's claims, from tables made up so that they hold, or do not."""
+"""Verdicts on the paper's claims, from made-up tables in which they hold or do not hold."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from slabfield.reproduce.claims import CLAIMS, Claim, judge
-from slabfield.reproduce.judging import at_density, bar
+from slabfield.reproduce.rules import at_density, bar
 
 SEEDS = (1, 2, 3)
 DOCS = Path(__file__).parents[1] / "docs"
@@ -20,12 +20,12 @@ def verdict(start: str, **tables: pd.DataFrame) -> tuple[str, str]:
 
 
 def scores(**changes: float) -> pd.DataFrame:
-    """Scores in which all claims of figure 6 hold; ``changes`` move some of them.
+    """Scores in which all claims of figure 6 hold; ``changes`` replace some parameters.
 
-    Likelihoods are parabolas in log density with their peak at the truth; that of an L1 method is
-    narrower, and lower.
+    Likelihoods are parabolas in log density with their peak at the true density; those of L1
+    methods are narrower and lower.
     """
-    told = {
+    params = {
         "bayes": 0.0,
         "peak": 0.2,
         "mle": -0.3,
@@ -33,26 +33,26 @@ def scores(**changes: float) -> pd.DataFrame:
         "min": -0.8,
         "width": 0.3,
     } | changes
-    told = {"found": 0.2, "sd": 0.01, "sigma0": 0.5} | told
+    params = {"found": 0.2, "sd": 0.01, "sigma0": 0.5} | params
     rows = []
-    for world in ("block", "lattice"):
+    for kind in ("block", "lattice"):
         for seed in SEEDS:
-            shared = {"world": world, "seed": seed, "n_rows": 100, "true_density": 0.2}
+            shared = {"world": kind, "seed": seed, "n_rows": 100, "true_density": 0.2}
             shared |= {"true_cll": 1.0, "f1": 0.6}
             for p0 in (0.02, 0.1, 0.2, 0.4, 0.8):
-                cll = told["bayes"] - told["width"] * np.log(p0 / told["peak"]) ** 2
-                sigma0 = told["sigma0"] if p0 == 0.8 else 1.0
+                cll = params["bayes"] - params["width"] * np.log(p0 / params["peak"]) ** 2
+                sigma0 = params["sigma0"] if p0 == 0.8 else 1.0
                 one = {"setting": p0, "density": p0, "cll": cll, "sigma0": sigma0}
                 rows.append({**shared, "method": "Bayes p0", **one})
             for method, level in (("MLE", "mle"), ("Wain Max", "max"), ("Wain Min", "min")):
                 for share in np.geomspace(1, 0.01, 9):
                     density = 0.9 * (1 - share) + 0.01
-                    cll = told[level] - np.log(density / 0.2) ** 2
+                    cll = params[level] - np.log(density / 0.2) ** 2
                     one = {"setting": share, "density": density, "cll": cll}
                     rows.append({**shared, "method": method, **one})
             for method in ("Bayes", "Bayes PM"):
-                one = {"density": told["found"], "density_sd": told["sd"], "sigma0": 1.0}
-                rows.append({**shared, "method": method, "cll": told["bayes"], "f1": 0.7, **one})
+                one = {"density": params["found"], "density_sd": params["sd"], "sigma0": 1.0}
+                rows.append({**shared, "method": method, "cll": params["bayes"], "f1": 0.7, **one})
     return pd.DataFrame(rows)
 
 
@@ -82,7 +82,7 @@ def test_upper_right() -> None:
     better.loc[better["method"] == "MLE", "cll"] += 1.0
     found, words = verdict("Both end", figure09=better)
     assert found == "does not hold"
-    assert "both bettered by MLE" in words
+    assert "both exceeded by MLE" in words
 
 
 def test_other_sizes() -> None:
@@ -252,16 +252,16 @@ def test_widths() -> None:
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.words[:30])
-def test_the_page_says_what_its_tables_say_with_error_bars(claim: Claim) -> None:
+def test_the_page_agrees_with_its_tables_and_has_error_bars(claim: Claim) -> None:
     tables = {path.stem: pd.read_csv(path) for path in (DOCS / "reproduction").glob("*.csv")}
     found = judge(claim, tables)
     page = (DOCS / "reproduction.md").read_text().replace("**", "")
     assert f"| {found.measured} | {claim.rule.replace('|', '')} | {found.verdict} |" in page
-    # a spread over data sets, edges or parameters; once what chance would do
-    assert any(mark in found.measured for mark in (" +- ", "quartiles", "chance"))
+    # an sd over data sets, edges or parameters, quartiles, or a Monte Carlo error
+    assert any(mark in found.measured for mark in (" +- ", "quartiles", "Monte Carlo error"))
 
 
-def test_every_claim_is_unknown_without_its_tables() -> None:
+def test_every_claim_is_not_measured_without_its_tables() -> None:
     for claim in CLAIMS:
         found = judge(claim, {})
         assert found.verdict == "not measured at this scale"

@@ -1,4 +1,4 @@
-"""The command line: what it prints and writes, and the exit code of everything that goes wrong."""
+"""The command line: what it prints and writes, and the exit codes of all failures."""
 
 import os
 import subprocess
@@ -17,20 +17,20 @@ from typer.testing import CliRunner, Result
 
 import slabfield
 from slabfield import datasets
-from slabfield.checks import code_binary
-from slabfield.checks.reading import read_table
 from slabfield.cli.app import app
-from slabfield.cli.parse import parse_binarize
-from slabfield.cli.show import MOST_ROWS, edge_table, summarise
-from slabfield.files import write_atomically
-from slabfield.plots.threshold import readable_threshold
+from slabfield.cli.option_values import parse_binarize
+from slabfield.cli.printing import MAX_ROWS, edge_table, summarize
+from slabfield.encoding import code_binary
+from slabfield.io.atomic import write_atomically
+from slabfield.io.reading import read_table
+from slabfield.plots._threshold import readable_threshold
 from slabfield.posterior.exports import write_edges
 
 GOOD = "sleep,work,joy\nyes,1,0\nno,0,1\nyes,0,1\nno,1,0\nno,1,1\n"
 
 
 class FakeEstimator:
-    """Stands in for the real one: checks its table the same way, then makes up a posterior."""
+    """Replaces the real one: checks its table the same way, then makes up a posterior."""
 
     converged = True
     warnings: tuple[str, ...] = ()
@@ -107,7 +107,7 @@ def call(*arguments: object) -> Result:
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
-def call_for_real(*arguments: object) -> subprocess.CompletedProcess[str]:
+def call_process(*arguments: object) -> subprocess.CompletedProcess[str]:
     source = str(Path(slabfield.__file__).parents[1])
     paths = [source, os.environ.get("PYTHONPATH", "")]
     return subprocess.run(
@@ -120,7 +120,7 @@ def call_for_real(*arguments: object) -> subprocess.CompletedProcess[str]:
     )
 
 
-# --- what it does when all is well ----------------------------------------------------------
+# --- valid input ------------------------------------------------------------------------------
 
 
 def test_fit_prints_and_writes(
@@ -136,8 +136,8 @@ def test_fit_prints_and_writes(
     pictures = ["network.png", "inclusion.png", "forest.png", "evidence.png", "convergence.png"]
     written = sorted(["edges.csv", "network.graphml", "posterior.nc", "report.html", *pictures])
     assert sorted(path.name for path in out.iterdir()) == written
-    told = f"edges.csv, {', '.join(pictures)}, network.graphml, posterior.nc and report.html."
-    assert f"Written in {out}: {told}" in result.output.replace("\n", "")
+    names = f"edges.csv, {', '.join(pictures)}, network.graphml, posterior.nc and report.html."
+    assert f"Written in {out}: {names}" in result.output.replace("\n", "")
     edges = pd.read_csv(out / "edges.csv")
     assert list(edges.columns[:3]) == ["node_1", "node_2", "inclusion_probability"]
     assert len(edges) == 3
@@ -173,7 +173,7 @@ def test_options_reach_the_estimator(
             "forbid": [],
             "require": [],
             "inclusion_prior": (5, 5),
-            "groups": None,
+            "communities": None,
             "within": None,
             "between": None,
             "progress": False,
@@ -186,7 +186,7 @@ def test_options_reach_the_estimator(
     [((), "auto"), (("--draws", "auto"), "auto"), (("--draws", "7"), 7),
      (("--preset", "paper"), None)],
 )  # fmt: skip
-def test_draws_are_auto_unless_told_otherwise(
+def test_draws_are_auto_by_default(
     estimator: type[FakeEstimator], csv_file: Callable[..., Path], tmp_path: Path,
     options: tuple[str, ...], expected: object,
 ) -> None:  # fmt: skip
@@ -195,7 +195,7 @@ def test_draws_are_auto_unless_told_otherwise(
 
 
 @pytest.mark.parametrize("draws", ["0", "-3", "many", "1.5", "²"])
-def test_draws_that_are_no_number_are_refused(
+def test_invalid_draws_are_refused(
     csv_file: Callable[..., Path], tmp_path: Path, draws: str
 ) -> None:
     result = call("fit", csv_file(), "--out", tmp_path / "out", f"--draws={draws}")
@@ -216,7 +216,7 @@ def test_not_converged_is_exit_code_1_with_results_written(
     assert (tmp_path / "out" / "edges.csv").exists()
 
 
-def test_input_warnings_are_printed_without_python_around_them(
+def test_input_warnings_are_printed_without_source_lines(
     estimator: type[FakeEstimator], csv_file: Callable[..., Path], tmp_path: Path
 ) -> None:
     table = csv_file("a,b,c\n0,1,0\n1,1,0\n0,1,1\n")
@@ -231,7 +231,7 @@ def test_demo(estimator: type[FakeEstimator], tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert len(estimator.calls[0]["columns"]) == 16
     assert len(pd.read_csv(tmp_path / "out" / "edges.csv")) == 120
-    assert f"The {MOST_ROWS} most probable of 120 edges" in result.output
+    assert f"The {MAX_ROWS} most probable of 120 edges" in result.output
 
 
 def test_names_are_never_formulas_markup_or_terminal_commands(
@@ -251,7 +251,7 @@ def test_names_are_never_formulas_markup_or_terminal_commands(
     assert not any(name.startswith(("=", "+", "-", "@")) for name in written)
 
 
-def test_a_name_in_a_script_the_font_lacks_is_no_trouble(
+def test_a_name_in_a_script_that_the_font_lacks(
     estimator: type[FakeEstimator], csv_file: Callable[..., Path], tmp_path: Path
 ) -> None:
     table = csv_file(GOOD.replace("sleep", "睡眠"))
@@ -455,11 +455,11 @@ def made_up_edges(probabilities: list[float], mean: float = 1.0, rhat: float = 1
 
 
 def test_the_table_shows_few_rows_and_no_nan() -> None:
-    table = edge_table(made_up_edges([1.0, 0.9999, 0.5, 0.001, 0.0], mean=np.nan), most_rows=5)
+    table = edge_table(made_up_edges([1.0, 0.9999, 0.5, 0.001, 0.0], mean=np.nan), max_rows=5)
     cells = list(table.columns[1].cells)
     assert cells == ["1.00", "> 0.99", "0.50", "< 0.01", "0.00"]
     assert list(table.columns[2].cells) == [""] * 5
-    assert edge_table(made_up_edges([0.5] * 9), most_rows=4).row_count == 4
+    assert edge_table(made_up_edges([0.5] * 9), max_rows=4).row_count == 4
 
 
 @pytest.mark.parametrize(("value", "threshold"), [(0.6, 0.9), (0.95, 0.99), (1.0, 0.99)])
@@ -471,12 +471,12 @@ def test_a_dense_network_is_drawn_at_a_higher_threshold(value: float, threshold:
 
 
 def test_the_summary_counts_every_edge_once() -> None:
-    text = summarise(made_up_edges([1.0, 0.9, 0.6, 0.3, 0.1, 0.0]), True, {})
+    text = summarize(made_up_edges([1.0, 0.9, 0.6, 0.3, 0.1, 0.0]), True, {})
     assert text.startswith(
         "Of 6 possible edges, 2 are supported (inclusion probability 0.9 or more)"
     )
     assert "2 undecided (between 0.1 and 0.9) and 2 likely absent (0.1 or less)" in text
-    assert "3 are more likely there than not" in text
+    assert "3 are more likely present than not" in text
 
 
 @pytest.mark.parametrize(
@@ -488,12 +488,12 @@ def test_the_summary_counts_every_edge_once() -> None:
     ],
 )
 def test_the_summary_says_what_to_do(settings: dict[str, Any], expected: str) -> None:
-    assert expected in summarise(made_up_edges([0.5]), False, settings)
-    assert expected not in summarise(made_up_edges([0.5]), True, settings)
+    assert expected in summarize(made_up_edges([0.5]), False, settings)
+    assert expected not in summarize(made_up_edges([0.5]), True, settings)
 
 
 def test_the_summary_without_figures() -> None:
-    text = summarise(made_up_edges([0.5], rhat=np.nan), False, {})
+    text = summarize(made_up_edges([0.5], rhat=np.nan), False, {})
     assert "could not be computed" in text
     assert "more --draws" in text
 
@@ -537,25 +537,25 @@ def test_more_nodes_than_the_exact_engine_takes(
     assert "--likelihood particles" in result.output
 
 
-# --- for real, in a process of its own ------------------------------------------------------
+# --- in a separate process -----------------------------------------------------------------
 
 
-def test_help_and_version_for_real() -> None:
-    shown = call_for_real("--help")
+def test_help_and_version_in_a_process() -> None:
+    shown = call_process("--help")
     assert shown.returncode == 0, shown.stderr
     assert "fit" in shown.stdout
     assert "demo" in shown.stdout
-    version = call_for_real("--version")
+    version = call_process("--version")
     assert version.stdout == f"slabfield {slabfield.__version__}\n"
 
 
-def test_bad_input_for_real(csv_file: Callable[..., Path], tmp_path: Path) -> None:
+def test_bad_input_in_a_process(csv_file: Callable[..., Path], tmp_path: Path) -> None:
     content, expected = BAD_FILES["too few fields"]
     for path, message in (
         (tmp_path / "not-there.csv", "found no such file"),
         (csv_file(content), expected),
     ):
-        result = call_for_real("fit", path, "--out", tmp_path / "out")
+        result = call_process("fit", path, "--out", tmp_path / "out")
         assert result.returncode == 2
         assert message in result.stderr
         assert "Traceback" not in result.stderr

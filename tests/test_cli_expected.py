@@ -1,4 +1,4 @@
-"""Prior probabilities of edges, and groups of columns, on the command line and in files."""
+"""Prior probabilities of edges, and communities of columns, on the command line and in files."""
 
 from pathlib import Path
 
@@ -8,10 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 from slabfield import SpikeSlabMRF, datasets
-from slabfield.checks import InputError
 from slabfield.cli.app import app
-from slabfield.cli.expected import read_groups, read_inclusion
+from slabfield.cli.edge_prior_options import read_communities, read_inclusion
 from slabfield.posterior.exports import read_edges
+from slabfield.validation import InputError
 
 NAMES = ["sleep", "work", "a:b", "c=d", "=sum"]
 
@@ -39,7 +39,7 @@ def test_probabilities_of_edges(tmp_path: Path) -> None:
         (["@nowhere.csv"], "'nowhere.csv' cannot be read"),
     ],
 )
-def test_probabilities_that_are_none(texts: list[str], expected: str) -> None:
+def test_invalid_probabilities(texts: list[str], expected: str) -> None:
     with pytest.raises(InputError, match="must") as caught:
         read_inclusion(texts, NAMES)
     assert expected in str(caught.value)
@@ -61,53 +61,62 @@ def test_bad_files_of_probabilities(tmp_path: Path, content: str, expected: str)
     assert expected in str(caught.value)
 
 
-def test_groups_of_columns(tmp_path: Path) -> None:
-    file = tmp_path / "groups.csv"
+def test_communities_of_columns(tmp_path: Path) -> None:
+    file = tmp_path / "communities.csv"
     file.write_text("node,group\nsleep,night\nwork,day\nelsewhere,day\n'=sum, night\n")
     expected = {"sleep": "night", "work": "day", "=sum": "night"}
-    assert read_groups(str(file), NAMES) == read_groups(f"@{file}", NAMES) == expected
+    assert read_communities(str(file), NAMES) == read_communities(f"@{file}", NAMES) == expected
     file.write_text("sleep,night\nsleep,day\n")
     with pytest.raises(InputError, match="line 2 puts 'sleep' in 'day', and an earlier one in"):
-        read_groups(str(file), NAMES)
+        read_communities(str(file), NAMES)
     file.write_text("slep,night\nwork,day\n")
-    with pytest.raises(InputError, match=r"'sleep' has none\. Did you mean it by 'slep'\?"):
-        read_groups(str(file), NAMES)
+    with pytest.raises(InputError, match=r"'sleep' has none\. Is 'slep' a misspelling of it\?"):
+        read_communities(str(file), NAMES)
     file.write_text("sleep,night\nsleep\n")
-    with pytest.raises(InputError, match="must hold a column and its group"):
-        read_groups(str(file), NAMES)
+    with pytest.raises(InputError, match="must hold a column and its community"):
+        read_communities(str(file), NAMES)
 
 
-def test_what_is_expected_is_what_the_run_has(tmp_path: Path) -> None:
+def test_prior_options_reach_the_run(tmp_path: Path) -> None:
     rows = datasets.make_block(60, random_state=0, n_groups=1).rows
     table = pd.DataFrame(rows, columns=list("abcd"))
     table.to_csv(tmp_path / "t.csv", index=False)
-    (tmp_path / "groups.csv").write_text("a,1\nb,1\nc,2\nd,2\n")
-    told = ["fit", str(tmp_path / "t.csv"), "--out", str(tmp_path / "out"), "--draws", "30"]
-    told += ["--warmup", "10", "--jobs", "1", "--seed", "1", "--quiet", "--inclusion", "a:b=0"]
-    told += ["--groups", str(tmp_path / "groups.csv"), "--within", "0.9", "--between", "0.1"]
-    result = CliRunner().invoke(app, told)
+    (tmp_path / "communities.csv").write_text("a,1\nb,1\nc,2\nd,2\n")
+    arguments = ["fit", str(tmp_path / "t.csv"), "--out", str(tmp_path / "out"), "--draws", "30"]
+    arguments += ["--warmup", "10", "--jobs", "1", "--seed", "1", "--quiet", "--inclusion", "a:b=0"]
+    arguments += [
+        "--communities",
+        str(tmp_path / "communities.csv"),
+        "--within",
+        "0.9",
+        "--between",
+        "0.1",
+    ]
+    result = CliRunner().invoke(app, arguments)
     assert result.exit_code in (0, 1), result.output
-    chance = read_edges(tmp_path / "out" / "edges.csv").set_index(["node_1", "node_2"])
+    edges = read_edges(tmp_path / "out" / "edges.csv").set_index(["node_1", "node_2"])
     same = SpikeSlabMRF(
         n_draws=30, n_warmup=10, random_state=1, inclusion_prior={("a", "b"): 0},
-        groups=[1, 1, 2, 2], within=0.9, between=0.1,
+        communities=[1, 1, 2, 2], within=0.9, between=0.1,
     ).fit(table)  # fmt: skip
     for i, j in zip(*np.triu_indices(4, 1), strict=True):
-        found = chance["inclusion_probability"]["abcd"[i], "abcd"[j]]
+        found = edges["inclusion_probability"]["abcd"[i], "abcd"[j]]
         assert found == pytest.approx(same.inclusion_probability_[i, j], abs=1e-6)
     resumed = SpikeSlabMRF.resume(tmp_path / "out" / "checkpoint", n_draws=5)
     assert resumed.inclusion_probability_[0, 1] == 0
     assert resumed.posterior_.draws.n_draws == 35
 
 
-def test_groups_without_probabilities_are_refused(tmp_path: Path) -> None:
+def test_communities_without_probabilities_are_refused(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a,b,c\n0,1,0\n1,0,1\n1,1,0\n")
-    (tmp_path / "groups.csv").write_text("a,1\nb,1\n")
-    told = ["fit", str(tmp_path / "t.csv"), "--out", str(tmp_path / "out")]
-    result = CliRunner().invoke(app, [*told, "--groups", str(tmp_path / "groups.csv")])
+    (tmp_path / "communities.csv").write_text("a,1\nb,1\n")
+    arguments = ["fit", str(tmp_path / "t.csv"), "--out", str(tmp_path / "out")]
+    result = CliRunner().invoke(
+        app, [*arguments, "--communities", str(tmp_path / "communities.csv")]
+    )
     assert result.exit_code == 2
     result = CliRunner().invoke(
-        app, [*told, "--groups", str(tmp_path / "groups.csv"), "--within", "0.5"]
+        app, [*arguments, "--communities", str(tmp_path / "communities.csv"), "--within", "0.5"]
     )
     assert result.exit_code == 2
     assert "'c' has none" in " ".join(result.output.split())

@@ -1,4 +1,4 @@
-"""Edges that a user forbids and requires, on the command line and in files."""
+"""Forbidden and required edges, on the command line and in files."""
 
 from pathlib import Path
 
@@ -8,9 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from slabfield import datasets
-from slabfield.checks import InputError
 from slabfield.cli.app import app
-from slabfield.cli.pairs import read_pairs
+from slabfield.cli.edge_lists import read_pairs
 from slabfield.posterior.exports import (
     FORMULA_STARTS,
     harmless_name,
@@ -18,6 +17,7 @@ from slabfield.posterior.exports import (
     read_edges,
     write_edges,
 )
+from slabfield.validation import InputError
 
 NAMES = ["sleep", "work", "a:b", "b", "c", "@home", "=sum", "x, y"]
 
@@ -39,7 +39,7 @@ def refused(*texts: str, names: list[str] = NAMES) -> str:
         ("=sum:x, y", ("=sum", "x, y")),
     ],
 )
-def test_pairs_are_parted_at_the_right_colon(text: str, pair: tuple[str, str]) -> None:
+def test_pairs_are_split_at_the_right_colon(text: str, pair: tuple[str, str]) -> None:
     assert read_pairs([text], NAMES, "--forbid") == [pair]
 
 
@@ -54,14 +54,14 @@ def test_a_pair_that_can_be_read_in_two_ways_is_refused_but_not_in_a_file(tmp_pa
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("sleep", "two columns with a colon between, or @FILE; got 'sleep'"),
+        ("sleep", "two columns separated by a colon, or @FILE; got 'sleep'"),
         ("slep:work", "'slep' not found among 'sleep', 'work'"),
         ("sleep:wrok", "Did you mean 'work'?"),
         ("sleep:sleep", "found 'sleep' twice"),
         ("@nowhere.csv", "'nowhere.csv' cannot be read"),
     ],
 )
-def test_pairs_that_are_none(text: str, expected: str) -> None:
+def test_invalid_pairs(text: str, expected: str) -> None:
     assert expected in refused(text)
 
 
@@ -90,33 +90,33 @@ def test_bad_files_of_pairs(tmp_path: Path, content: str, expected: str) -> None
     assert expected in refused(f"@{file}")
 
 
-def test_forbidden_and_required_edges_are_so_in_the_result(tmp_path: Path) -> None:
+def test_forbidden_and_required_edges_in_the_result(tmp_path: Path) -> None:
     rows = datasets.make_block(60, random_state=0, n_groups=1).rows
     pd.DataFrame(rows, columns=["a", "b", "c:1", "d"]).to_csv(tmp_path / "t.csv", index=False)
-    told = ["fit", str(tmp_path / "t.csv"), "--out", str(tmp_path / "out"), "--draws", "30"]
-    told += ["--warmup", "10", "--jobs", "1", "--seed", "1"]
-    told += ["--forbid", "a:c:1", "--require", "d:b", "--forbid", "a:d"]
-    result = CliRunner().invoke(app, told)
+    arguments = ["fit", str(tmp_path / "t.csv"), "--out", str(tmp_path / "out"), "--draws", "30"]
+    arguments += ["--warmup", "10", "--jobs", "1", "--seed", "1"]
+    arguments += ["--forbid", "a:c:1", "--require", "d:b", "--forbid", "a:d"]
+    result = CliRunner().invoke(app, arguments)
     assert result.exit_code in (0, 1), result.output
-    assert "1 of them you required, 2 you forbade." in result.stdout
+    assert "You required 1 of them and forbade 2." in result.stdout
     edges = read_edges(tmp_path / "out" / "edges.csv").set_index(["node_1", "node_2"])
-    chance = edges["inclusion_probability"]
-    assert chance["b", "d"] == 1
-    assert chance["a", "c:1"] == 0
-    assert chance["a", "d"] == 0
-    assert 0 < chance["a", "b"] < 1
+    probability = edges["inclusion_probability"]
+    assert probability["b", "d"] == 1
+    assert probability["a", "c:1"] == 0
+    assert probability["a", "d"] == 0
+    assert 0 < probability["a", "b"] < 1
 
 
 def test_an_edge_both_forbidden_and_required_is_refused(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a,b,c\n0,1,0\n1,0,1\n1,1,0\n")
-    told = ["fit", str(tmp_path / "t.csv"), "--out", str(tmp_path / "out")]
-    result = CliRunner().invoke(app, [*told, "--forbid", "a:b", "--require", "b:a"])
+    arguments = ["fit", str(tmp_path / "t.csv"), "--out", str(tmp_path / "out")]
+    result = CliRunner().invoke(app, [*arguments, "--forbid", "a:b", "--require", "b:a"])
     assert result.exit_code == 2
     assert "must not name the same edge" in result.output
 
 
 @pytest.mark.parametrize("start", [*FORMULA_STARTS, "'", "''=", "'=", "x"])
-def test_names_written_harmlessly_are_read_back(start: str) -> None:
+def test_escaped_names_are_read_back(start: str) -> None:
     name = f"{start}cmd"
     assert original_name(harmless_name(name)) == name
     assert not harmless_name(name).startswith(FORMULA_STARTS)

@@ -1,4 +1,4 @@
-"""What is shown while chains run, and on which stream; exit codes of real processes."""
+"""Progress of running chains, and its stream; exit codes of real processes."""
 
 import os
 import re
@@ -19,24 +19,24 @@ from slabfield import datasets
 from slabfield.progress import Watch, chain_progress
 from slabfield.progress import watch as watching
 from slabfield.progress.lines import line, show_lines
-from slabfield.progress.live import picture
+from slabfield.progress.live import render
 
 COMMAND = (sys.executable, "-c", "from slabfield.cli import main; main()")
 SHORT = ("--draws", "60", "--warmup", "20", "--seed", "4", "--jobs", "1")
 
 
 class FakeRun:
-    """A chain with a series of its own and nothing else."""
+    """A chain with only a series of draws."""
 
     def __init__(self, series: np.ndarray, n_edges: int) -> None:
-        self.keeper = SimpleNamespace(n_draws=len(series), series=lambda: series)
+        self.buffer = SimpleNamespace(n_draws=len(series), series=lambda: series)
         self.chain = SimpleNamespace(state=SimpleNamespace(n_members=np.array([n_edges])))
 
 
 def fake_runs(shift: float = 0.0, n_draws: int = 200) -> list[FakeRun]:
     rng = np.random.default_rng(0)
     runs = [FakeRun(rng.normal(size=(n_draws, 4)), 7 + k) for k in range(4)]
-    runs[0].keeper.series()[:, 1] += shift
+    runs[0].buffer.series()[:, 1] += shift
     return runs
 
 
@@ -47,8 +47,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     return now
 
 
-def test_before_anything_is_known() -> None:
-    view = Watch(4, 20, 50, auto=False).look()
+def test_before_the_first_report() -> None:
+    view = Watch(4, 20, 50, auto=False).snapshot()
     assert not view.started
     assert view.share == 0
     assert isnan(view.seconds_left)
@@ -63,12 +63,12 @@ def test_rate_and_time_left(clock: SimpleNamespace) -> None:
         clock.seconds += 1
         for report in reports:
             report(5)
-    view = watch.look()
-    # 5 draws a second each; without the chains themselves what is beyond warm-up is not looked at
+    view = watch.snapshot()
+    # 5 draws per second each; draws after warm-up are not counted before the chains are set
     assert [chain.rate for chain in view.chains] == [pytest.approx(5.0)] * 2
     assert view.share == pytest.approx(20 / 100)
     assert view.seconds_left == pytest.approx(80 / 10)
-    assert line(view) == "warm-up 10 of 10 a chain, 8 s left"
+    assert line(view) == "warm-up 10 of 10 per chain, 8 s left"
 
 
 def test_the_time_budget_bounds_the_time_left(clock: SimpleNamespace) -> None:
@@ -76,9 +76,9 @@ def test_the_time_budget_bounds_the_time_left(clock: SimpleNamespace) -> None:
     for _ in range(2):
         clock.seconds += 1
         watch(0)(5)
-    assert watch.look().seconds_left == pytest.approx(2.5)
+    assert watch.snapshot().seconds_left == pytest.approx(2.5)
     clock.seconds += 10
-    assert watch.look().seconds_left == 0
+    assert watch.snapshot().seconds_left == 0
 
 
 def test_a_chain_that_waits_has_no_rate(clock: SimpleNamespace) -> None:
@@ -87,16 +87,16 @@ def test_a_chain_that_waits_has_no_rate(clock: SimpleNamespace) -> None:
         clock.seconds += 1
         watch(0)(10)
     clock.seconds += 60
-    assert watch.look().chains[0].rate < 0.5
-    assert watch.look().chains[1].rate == 0
+    assert watch.snapshot().chains[0].rate < 0.5
+    assert watch.snapshot().chains[1].rate == 0
 
 
-def test_mixing_is_that_of_the_draws_so_far() -> None:
+def test_mixing_of_the_draws_so_far() -> None:
     shown = []
     for shift in (0.0, 5.0):
         watch = Watch(4, 10, 400, auto=True)
         watch.watch(fake_runs(shift), 400)  # type: ignore[arg-type]
-        shown.append(watch.look())
+        shown.append(watch.snapshot())
     good, bad = shown
     assert good.rhat < 1.05 < 1.3 < bad.rhat
     assert good.ess > 300
@@ -105,22 +105,22 @@ def test_mixing_is_that_of_the_draws_so_far() -> None:
     text = line(good)
     assert text.startswith("draws 800 of 1,600")
     assert f"R-hat {good.rhat:.3f}" in text
-    assert watch.ending().startswith("4 chains of 200 draws in")
+    assert watch.summary().startswith("4 chains of 200 draws in")
 
 
 def test_too_few_draws_have_no_rhat() -> None:
     watch = Watch(4, 10, 400, auto=True)
     watch.watch(fake_runs(n_draws=5), 400)  # type: ignore[arg-type]
-    assert isnan(watch.look().rhat)
+    assert isnan(watch.snapshot().rhat)
 
 
-def test_the_picture_has_a_row_for_each_chain() -> None:
+def test_the_live_table_has_a_row_for_each_chain() -> None:
     from rich.console import Console
 
     watch = Watch(4, 10, 400, auto=True)
     watch.watch(fake_runs(), 400)  # type: ignore[arg-type]
     console = Console(width=100, record=True, file=open(os.devnull, "w"))  # noqa: SIM115
-    console.print(picture(watch.look()))
+    console.print(render(watch.snapshot()))
     console.file.close()
     text = console.export_text()
     assert text.count("200/400") == 4
@@ -128,10 +128,10 @@ def test_the_picture_has_a_row_for_each_chain() -> None:
     assert "effective draws" in text
 
 
-def test_lines_come_at_each_tenth(
+def test_a_line_is_written_for_each_tenth(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("slabfield.progress.lines.LOOK_EVERY", 0.001)
+    monkeypatch.setattr("slabfield.progress.lines.POLL_SECONDS", 0.001)
     watch = Watch(1, 100, 0, auto=False)
     with show_lines(watch):
         for _ in range(20):
@@ -142,12 +142,12 @@ def test_lines_come_at_each_tenth(
     assert all(text.startswith("warm-up") for text in lines)
 
 
-def test_a_failure_passes_and_ends_the_display() -> None:
+def test_an_exception_propagates_and_ends_the_display() -> None:
     with pytest.raises(KeyboardInterrupt), chain_progress(2, 10, 10):
         raise KeyboardInterrupt
 
 
-def test_draws_do_not_depend_on_being_watched(capsys: pytest.CaptureFixture[str]) -> None:
+def test_draws_do_not_depend_on_progress(capsys: pytest.CaptureFixture[str]) -> None:
     rows = datasets.make_block(60, random_state=0, n_groups=1).rows
     found = []
     for shown in (False, True):
@@ -172,8 +172,8 @@ def answers(tmp_path: Path) -> Path:
 
 def environment() -> dict[str, str]:
     paths = [str(Path(slabfield.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
-    told = {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "COLUMNS": "100"}
-    return os.environ | told | {"TERM": "xterm-256color"}
+    variables = {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "COLUMNS": "100"}
+    return os.environ | variables | {"TERM": "xterm-256color"}
 
 
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -183,7 +183,7 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-def test_results_and_progress_go_to_their_own_streams(answers: Path, tmp_path: Path) -> None:
+def test_results_and_progress_go_to_separate_streams(answers: Path, tmp_path: Path) -> None:
     result = run("fit", answers, "--out", tmp_path / "out", *SHORT)
     assert result.returncode == 1, result.stderr  # 60 draws are too few
     assert "Of 6 possible edges" in result.stdout

@@ -1,4 +1,4 @@
-"""Files of all kinds that a table comes in, whole, damaged and misnamed."""
+"""Tables in all file formats: intact, damaged and misnamed."""
 
 import gzip
 import io
@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from slabfield.checks import InputError, reading
-from slabfield.checks.reading import read_table
+from slabfield.io import reading
+from slabfield.io.reading import read_table
+from slabfield.validation import InputError
 
 TABLE = pd.DataFrame({"sleep": ["yes", "no", "yes"], "work": [1, 0, 0], "joy": [True, False, True]})
 
@@ -48,7 +49,7 @@ def test_gzip(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.csv"])
-def test_parquet_whatever_it_is_called(tmp_path: Path, name: str) -> None:
+def test_parquet_with_any_file_name(tmp_path: Path, name: str) -> None:
     pytest.importorskip("pyarrow")
     file = io.BytesIO()
     TABLE.set_index(pd.Index([7, 8, 9], name="case")).to_parquet(file)
@@ -117,15 +118,13 @@ def test_parquet_cut_short(tmp_path: Path) -> None:
         assert "must be a Parquet file" in refused(written(tmp_path, "a.parquet", whole[:end]))
 
 
-def test_no_more_is_unpacked_than_is_allowed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unpacking_stops_at_the_size_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     content = b"a,b\n" + b"0,1\n" * 2_000
-    monkeypatch.setattr(reading, "MOST_BYTES", 1_000)
+    monkeypatch.setattr(reading, "MAX_BYTES", 1_000)
     assert "unpacked it holds more" in refused(written(tmp_path, "a.gz", gzip.compress(content)))
     assert "found more" in refused(written(tmp_path, "a.csv", content))
     book = workbook(("one", [["a", "b"], *([0, 1] for _ in range(2_000))]))
-    monkeypatch.setattr(reading, "MOST_BYTES", len(book))
+    monkeypatch.setattr(reading, "MAX_BYTES", len(book))
     assert "unpacked it holds" in refused(written(tmp_path, "a.xlsx", book))
 
 
@@ -133,7 +132,7 @@ def test_no_more_is_unpacked_than_is_allowed(
     ("package", "content", "extra"),
     [("pyarrow", b"PAR1", "parquet"), ("openpyxl", zipped("xl/workbook.xml"), "excel")],
 )
-def test_what_to_install_is_said(
+def test_the_missing_package_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str, content: bytes, extra: str
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)

@@ -1,4 +1,4 @@
-"""Fields and rows written by the command line; speed beside the record; shell completion."""
+"""Simulated fields and rows; speed ratios beside recorded ones; shell completion."""
 
 import json
 from pathlib import Path
@@ -28,7 +28,7 @@ MADE = {
 
 
 @pytest.mark.parametrize("kind", MADE)
-def test_rows_and_truth_are_those_of_python(tmp_path: Path, kind: str) -> None:
+def test_rows_and_truth_match_python(tmp_path: Path, kind: str) -> None:
     options, make = MADE[kind]
     result = call("simulate", kind, "--rows", 30, "--seed", 5, "--out", tmp_path / "out", *options)
     assert result.exit_code == 0, result.output
@@ -65,7 +65,7 @@ def test_bad_requests(tmp_path: Path, options: tuple[object, ...], expected: str
     assert not (tmp_path / "out").exists()
 
 
-def test_bench_shows_what_was_measured_beside_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bench_shows_measured_and_recorded_ratios(monkeypatch: pytest.MonkeyPatch) -> None:
     ratios = [
         ratio._replace(measure=lambda k=k: 1000.0 + k) for k, ratio in enumerate(measure.RATIOS)
     ]
@@ -92,7 +92,7 @@ def test_the_record_was_written_by_a_run() -> None:
     assert all(value > 0 for value in facts["ratios"].values())
 
 
-def test_what_is_measured_is_measurable() -> None:
+def test_ratios_can_be_measured() -> None:
     assert 0 < measure.pairs_beside_product(times=3) < 1e3
     beside_c = measure.gibbs_beside_c(n_sweeps=2)
     assert beside_c is None or 0 < beside_c < 1e3
@@ -100,7 +100,7 @@ def test_what_is_measured_is_measurable() -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_scripts(shell: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    # as the shell asks for it: typer looks for the shell among the parents of the process otherwise
+    # as the shell requests it: otherwise typer searches the parent processes for the shell
     result = CliRunner().invoke(
         app, [], prog_name="slabfield", env={"_SLABFIELD_COMPLETE": f"source_{shell}"}
     )
@@ -116,10 +116,10 @@ def test_completion_scripts(shell: str, monkeypatch: pytest.MonkeyPatch) -> None
      ("slabfield fit --likelihood p", {"particles", "pseudo"})],
 )  # fmt: skip
 def test_completion_completes(line: str, expected: set[str]) -> None:
-    told = {
+    variables = {
         "_SLABFIELD_COMPLETE": "complete_bash",
         "COMP_WORDS": line,
         "COMP_CWORD": str(len(line.split()) - 1),
     }
-    result = CliRunner().invoke(app, [], prog_name="slabfield", env=told)
+    result = CliRunner().invoke(app, [], prog_name="slabfield", env=variables)
     assert set(result.stdout.split()) == expected

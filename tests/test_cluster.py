@@ -1,4 +1,4 @@
-"""Chains on a Dask cluster: real processes on loopback, and the draws of a single process."""
+"""Chains on a Dask cluster: real processes on loopback, with the draws of a single process."""
 
 import os
 import signal
@@ -18,18 +18,18 @@ import pytest
 from typer.testing import CliRunner
 
 from slabfield import SpikeSlabMRF, datasets, load_posterior
-from slabfield.baselines import L1Neighbourhood, L1PseudoLikelihood
-from slabfield.checks import InputError
+from slabfield.baselines import L1Neighborhood, L1PseudoLikelihood
+from slabfield.chains import dask_client
+from slabfield.chains import dask_cluster as clusters
 from slabfield.cli.app import app
 from slabfield.progress import Watch
-from slabfield.reproduce.bench import Workbench
 from slabfield.reproduce.cache import Piece
 from slabfield.reproduce.comparison import compare, estimators
-from slabfield.reproduce.models import fit_path
+from slabfield.reproduce.data_sets import DataSet
+from slabfield.reproduce.fitted_models import fit_path
 from slabfield.reproduce.scale import SCALES
-from slabfield.reproduce.worlds import World
-from slabfield.sampler import cluster as clusters
-from slabfield.sampler import connect
+from slabfield.reproduce.workbench import Workbench
+from slabfield.validation import InputError
 from test_checkpoint import KINDS_OF_RUN, assert_same, block_rows, wide_rows
 
 distributed = pytest.importorskip("distributed")
@@ -91,9 +91,9 @@ def short_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
      *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("pseudo", "paper"))],
 )  # fmt: skip
 def test_the_draws_are_those_of_one_process(kind: str, local: Local) -> None:
-    told = KINDS_OF_RUN[kind] | {"n_chains": 3, "random_state": 5}
-    here = SpikeSlabMRF(**told).fit(block_rows())
-    there = SpikeSlabMRF(**told).fit(block_rows(), cluster=local.client)
+    parameters = KINDS_OF_RUN[kind] | {"n_chains": 3, "random_state": 5}
+    here = SpikeSlabMRF(**parameters).fit(block_rows())
+    there = SpikeSlabMRF(**parameters).fit(block_rows(), cluster=local.client)
     assert_same(here.posterior_, there.posterior_)
     assert_same(here.extend(7).posterior_, there.extend(7, local.client).posterior_)
 
@@ -102,10 +102,10 @@ def test_the_draws_are_those_of_one_process(kind: str, local: Local) -> None:
 def test_missing_entries_and_more_nodes(local: Local) -> None:
     rows = wide_rows().astype(float)
     rows[::7, 3] = np.nan
-    told: dict[str, Any] = {"likelihood": "particles", "n_warmup": 10, "n_draws": 10}
-    told |= {"n_chains": 2, "random_state": 2, "na": "impute"}
-    here = SpikeSlabMRF(**told).fit(rows).posterior_
-    assert_same(here, SpikeSlabMRF(**told).fit(rows, cluster=local.client).posterior_)
+    parameters: dict[str, Any] = {"likelihood": "particles", "n_warmup": 10, "n_draws": 10}
+    parameters |= {"n_chains": 2, "random_state": 2, "na": "impute"}
+    here = SpikeSlabMRF(**parameters).fit(rows).posterior_
+    assert_same(here, SpikeSlabMRF(**parameters).fit(rows, cluster=local.client).posterior_)
 
 
 def test_data_are_sent_once_and_progress_covers_all_chains(
@@ -120,29 +120,34 @@ def test_data_are_sent_once_and_progress_covers_all_chains(
     monkeypatch.setattr(
         local.client, "submit", lambda *args, **how: (rounds.append(args), submit(*args, **how))[1]
     )
-    # a round has one chunk of draws at least, so that on any machine there are several
-    monkeypatch.setattr("slabfield.sampler.cluster.ROUND_SECONDS", 0.01)
+    # a round has at least one chunk of draws, so that any machine needs several rounds
+    monkeypatch.setattr("slabfield.chains.dask_cluster.ROUND_SECONDS", 0.01)
     watch = Watch(3, 20, 2_000, auto=False)
-    monkeypatch.setattr(SpikeSlabMRF, "_shown", lambda *_: _shown(watch))
-    told: dict[str, Any] = {"n_chains": 3, "n_warmup": 20, "n_draws": 2_000, "random_state": 1}
-    SpikeSlabMRF(**told, likelihood="pseudo").fit(block_rows(), cluster=local.client)
+    monkeypatch.setattr(SpikeSlabMRF, "_progress_reporter", lambda *_: _reporter(watch))
+    parameters: dict[str, Any] = {
+        "n_chains": 3,
+        "n_warmup": 20,
+        "n_draws": 2_000,
+        "random_state": 1,
+    }
+    SpikeSlabMRF(**parameters, likelihood="pseudo").fit(block_rows(), cluster=local.client)
     assert [how["broadcast"] for how in sent] == [True]
     assert len(rounds) > 6
-    assert [chain.draws for chain in watch.look().chains] == [2_000] * 3
+    assert [chain.draws for chain in watch.snapshot().chains] == [2_000] * 3
     assert watch._done == [2_020] * 3
 
 
-def _shown(watch: Watch) -> Any:
+def _reporter(watch: Watch) -> Any:
     from contextlib import nullcontext
 
     return nullcontext(watch)
 
 
-def test_a_run_goes_on_from_its_checkpoint_there(local: Local, tmp_path: Path) -> None:
-    told: dict[str, Any] = {"likelihood": "pseudo", "n_chains": 2, "n_warmup": 20}
-    told |= {"n_draws": 50, "random_state": 5}
-    longer = SpikeSlabMRF(**told | {"n_draws": 80}).fit(block_rows()).posterior_
-    SpikeSlabMRF(**told).fit(block_rows(), checkpoint=tmp_path, cluster=local.address)
+def test_a_run_continues_from_its_checkpoint_there(local: Local, tmp_path: Path) -> None:
+    parameters: dict[str, Any] = {"likelihood": "pseudo", "n_chains": 2, "n_warmup": 20}
+    parameters |= {"n_draws": 50, "random_state": 5}
+    longer = SpikeSlabMRF(**parameters | {"n_draws": 80}).fit(block_rows()).posterior_
+    SpikeSlabMRF(**parameters).fit(block_rows(), checkpoint=tmp_path, cluster=local.address)
     assert_same(longer, SpikeSlabMRF.resume(tmp_path, 30, cluster=local.address).posterior_)
     assert_same(longer, SpikeSlabMRF.resume(tmp_path).posterior_)
 
@@ -156,22 +161,22 @@ def test_a_time_budget_ends_chains_there(local: Local) -> None:
     assert posterior.draws.n_draws > 0
 
 
-def test_joblib_runs_chains_where_it_is_told_to(local: Local) -> None:
-    told = KINDS_OF_RUN["pseudo"] | {"n_chains": 2, "random_state": 5}
-    here = SpikeSlabMRF(**told).fit(block_rows()).posterior_
+def test_joblib_runs_chains_on_its_backend(local: Local) -> None:
+    parameters = KINDS_OF_RUN["pseudo"] | {"n_chains": 2, "random_state": 5}
+    here = SpikeSlabMRF(**parameters).fit(block_rows()).posterior_
     with joblib.parallel_config(backend="dask", client=local.client):
-        assert_same(here, SpikeSlabMRF(**told).fit(block_rows()).posterior_)
+        assert_same(here, SpikeSlabMRF(**parameters).fit(block_rows()).posterior_)
 
 
 def test_other_methods_run_there(local: Local) -> None:
     rows = np.asarray(datasets.make_block(80, random_state=1).rows)
-    for method in (L1Neighbourhood(random_state=0), L1PseudoLikelihood(random_state=0)):
+    for method in (L1Neighborhood(random_state=0), L1PseudoLikelihood(random_state=0)):
         here = method.fit(rows).coupling_
-        with connect.everywhere(local.client):
+        with dask_client.everywhere(local.client):
             assert np.array_equal(here, method.fit(rows).coupling_)
-    told: dict[str, Any] = {"n_draws": 30, "n_warmup": 5, "n_chains": 2}
+    parameters: dict[str, Any] = {"n_draws": 30, "n_warmup": 5, "n_chains": 2}
     here, there = (
-        compare(estimators(0, None, **told), rows[:50], rows[50:], 0, client=client)
+        compare(estimators(0, None, **parameters), rows[:50], rows[50:], 0, client=client)
         for client in (None, local.client)
     )
     for one, other in zip(here, there, strict=True):
@@ -181,7 +186,9 @@ def test_other_methods_run_there(local: Local) -> None:
 
 def test_pieces_of_a_figure_are_done_there_and_kept_here(local: Local, tmp_path: Path) -> None:
     pieces = [
-        Piece(fit_path, {"world": World("block", s, 50, 10), "method": "MLE", "n_strengths": 4})
+        Piece(
+            fit_path, {"data_set": DataSet("block", s, 50, 10), "method": "MLE", "n_strengths": 4}
+        )
         for s in (1, 2, 3)
     ]
     here = Workbench(SCALES["tiny"], tmp_path / "here", 1, quiet=True)
@@ -195,20 +202,20 @@ def test_the_command_line_takes_a_cluster(local: Local, tmp_path: Path) -> None:
     file = tmp_path / "rows.csv"
     header = ",".join(f"x{i}" for i in range(block_rows().shape[1]))
     np.savetxt(file, block_rows(), "%d", ",", header=header, comments="")
-    told = ["--draws", "40", "--warmup", "10", "--chains", "2", "--seed", "3", "--quiet"]
+    options = ["--draws", "40", "--warmup", "10", "--chains", "2", "--seed", "3", "--quiet"]
     for name, more in (("here", []), ("there", ["--cluster", local.address])):
         where = ["fit", str(file), "--out", str(tmp_path / name)]
-        done = CliRunner().invoke(app, [*where, *told, *more])
+        done = CliRunner().invoke(app, [*where, *options, *more])
         assert done.exit_code in (0, 1), done.output
     here, there = (load_posterior(tmp_path / name / "posterior.nc") for name in ("here", "there"))
     assert np.array_equal(here.draws.bias, there.draws.bias)
 
 
-# What goes wrong
+# Errors
 
 
 def test_a_cluster_that_cannot_be_reached(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(connect, "REACH_SECONDS", 0.5)
+    monkeypatch.setattr(dask_client, "REACH_SECONDS", 0.5)
     address = f"tcp://127.0.0.1:{free_port()}"
     with pytest.raises(InputError, match=f"(?s){address}.* Start one with dask scheduler"):
         SpikeSlabMRF().fit(block_rows(), cluster=address)
@@ -218,19 +225,19 @@ def test_a_cluster_that_cannot_be_reached(monkeypatch: pytest.MonkeyPatch, tmp_p
 
 
 @pytest.mark.parametrize("cluster", ["somewhere", 8786, "", "nonsense://x:1", "tcp://x:port"])
-def test_what_is_no_cluster(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connect, "REACH_SECONDS", 0.5)
+def test_invalid_clusters(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dask_client, "REACH_SECONDS", 0.5)
     with pytest.raises(InputError, match="cluster must be the address"):
         SpikeSlabMRF().fit(block_rows(), cluster=cluster)
 
 
-def test_certificates_are_asked_for() -> None:
+def test_tls_needs_a_certificate() -> None:
     with pytest.raises(InputError, match="no certificate in Dask's configuration"):
         SpikeSlabMRF().fit(block_rows(), cluster="tls://127.0.0.1:8786")
 
 
 def test_a_scheduler_without_workers(local: Local, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connect, "WORKER_SECONDS", 0.2)
+    monkeypatch.setattr(dask_client, "WORKER_SECONDS", 0.2)
     port = free_port()
     # a loop of its own would have to start within ten seconds, however busy the machine is
     loop = local.client.loop
@@ -255,32 +262,32 @@ def test_workers_with_other_code_are_refused(local: Local, monkeypatch: pytest.M
 
 
 def test_a_worker_is_killed_and_the_draws_are_the_same(local: Local) -> None:
-    """The last test that uses the workers: afterwards there is one."""
+    """The last test that uses the workers: afterwards only one is left."""
     rows = datasets.make_block(100, random_state=1).rows
-    told: dict[str, Any] = {"likelihood": "particles", "n_warmup": 50, "n_draws": 3_000}
-    told |= {"n_chains": 3, "random_state": 9}
-    here = SpikeSlabMRF(**told).fit(rows).posterior_
+    parameters: dict[str, Any] = {"likelihood": "particles", "n_warmup": 50, "n_draws": 3_000}
+    parameters |= {"n_chains": 3, "random_state": 9}
+    here = SpikeSlabMRF(**parameters).fit(rows).posterior_
     pids = local.client.run(os.getpid)
     victim, pid = next(iter(pids.items()))
     over = threading.Event()
     killed: list[str] = []
 
     def kill() -> None:
-        """Kill a worker in the middle of a round, after a few others."""
+        """Kill a worker in the middle of a round, after a few rounds."""
         seen: set[str] = set()
         while not over.is_set():
-            at_work = {str(key) for key in local.client.processing().get(victim, ())}
-            seen |= at_work
-            if at_work and len(seen) >= 5:
+            active = {str(key) for key in local.client.processing().get(victim, ())}
+            seen |= active
+            if active and len(seen) >= 5:
                 os.kill(pid, signal.SIGKILL)
-                killed.extend(at_work)
+                killed.extend(active)
                 return
             time.sleep(0.01)
 
     thread = threading.Thread(target=kill)
     thread.start()
     try:
-        there = SpikeSlabMRF(**told).fit(rows, cluster=local.client).posterior_
+        there = SpikeSlabMRF(**parameters).fit(rows, cluster=local.client).posterior_
     finally:
         over.set()
         thread.join()

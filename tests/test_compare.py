@@ -1,4 +1,4 @@
-"""slabfield beside its rivals on a user's table."""
+"""Comparison of slabfield with the baselines on a user's table."""
 
 import os
 import subprocess
@@ -17,8 +17,8 @@ from slabfield.reproduce.comparison import compare, estimators, score_file, spli
 
 SHORT = ("--draws", "30", "--warmup", "10", "--chains", "1", "--jobs", "1")
 METHODS = {
-    "slabfield, mixture of draws", "slabfield, one field", "L1 neighbourhood, max",
-    "L1 neighbourhood, min", "L1 pseudo-likelihood", "Chow-Liu tree",
+    "slabfield, mixture of draws", "slabfield, one field", "L1 neighborhood, max",
+    "L1 neighborhood, min", "L1 pseudo-likelihood", "Chow-Liu tree",
 }  # fmt: skip
 
 
@@ -39,21 +39,21 @@ def answers(tmp_path: Path) -> Path:
 
 def test_compare_prints_and_writes(answers: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    told = (answers, "--drop", "id", "--out", out, "--seed", 3, *SHORT)
-    result = call(*told)
-    assert result.exit_code == 1, result.output  # one short chain cannot be judged
-    assert "Learnt from 60 rows, tested on 20 others." in result.output
+    arguments = (answers, "--drop", "id", "--out", out, "--seed", 3, *SHORT)
+    result = call(*arguments)
+    assert result.exit_code == 1, result.output  # one short chain is not converged
+    assert "Trained on 60 rows, tested on 20 others." in result.output
     assert "Column 'q0': 1 = 'yes', 0 = 'no'." in result.output
-    assert "four chains or more" in result.output
+    assert "fewer than four chains" in result.output
     assert "(worst: q" in result.output  # the user's own names
     scores = pd.read_csv(out / "compare.csv")
     assert set(scores["method"]) == METHODS
     assert scores["cll"].between(-8, 0).all()
-    # with eight columns a group is all of them, so the tree's is its log-likelihood
+    # with eight columns a group is all of them, so cll is the log-likelihood
     assert (scores["cll_error"] > 0).all()
     assert (out / "compare.png").read_bytes().startswith(b"\x89PNG")
-    again = call(*told[: -len(SHORT)], *SHORT, "--quiet")
-    assert "Learnt from" not in again.output
+    again = call(*arguments[: -len(SHORT)], *SHORT, "--quiet")
+    assert "Trained on" not in again.output
     same = ["cll", "pll", "density"]
     pd.testing.assert_frame_equal(scores[same], pd.read_csv(out / "compare.csv")[same])
 
@@ -86,14 +86,14 @@ def test_rows_are_held_out_at_random_and_by_seed() -> None:
     assert len(split_rows(20, 0.9, seed=0)[0]) == 10
 
 
-def test_stored_rows_are_scored_like_others(tmp_path: Path) -> None:
+def test_stored_rows_get_the_same_scores(tmp_path: Path) -> None:
     rows = make_block(120, random_state=2).rows
     np.savez(tmp_path / "rows.npz", train=rows[:80], test=rows[80:])
-    told = {"n_draws": 20, "n_warmup": 5, "n_chains": 1}
-    methods = estimators(4, 1, **told)
+    settings = {"n_draws": 20, "n_warmup": 5, "n_chains": 1}
+    methods = estimators(4, 1, **settings)
     scores = {score.method: score for score in compare(methods, rows[:60], rows[80:110], 4)}
     for name in methods:
-        found = score_file(str(tmp_path / "rows.npz"), name, 60, 30, 4, list(told.items()))
+        found = score_file(str(tmp_path / "rows.npz"), name, 60, 30, 4, list(settings.items()))
         for k, method in enumerate(found["method"]):
             assert found["cll"][k] == scores[method].cll
             assert found["pll"][k] == scores[method].pll
@@ -112,13 +112,13 @@ def test_the_table_of_real_data(tmp_path: Path) -> None:
         *("--out", page, "--work", tmp_path / "work"),
     ]
     source = str(Path(slabfield.__file__).parents[1])
-    told = os.environ | {"PYTHONPATH": source, "SLABFIELD_DATA": str(tmp_path)}
-    subprocess.run(command, env=told, check=True, timeout=300, capture_output=True)
+    environment = os.environ | {"PYTHONPATH": source, "SLABFIELD_DATA": str(tmp_path)}
+    subprocess.run(command, env=environment, check=True, timeout=300, capture_output=True)
     text = page.read_text(encoding="utf-8")
     assert "## nltcs: 12 columns, 40 test rows" in text
     assert "or have 10 draws each" in text.replace("\n", " ")
     assert all(f"| {method}" in text for method in METHODS)
-    del told["SLABFIELD_DATA"]
-    failed = subprocess.run(command, env=told, check=False, capture_output=True, text=True)
+    del environment["SLABFIELD_DATA"]
+    failed = subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
     assert failed.returncode == 1
     assert "SLABFIELD_DATA" in failed.stderr

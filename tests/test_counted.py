@@ -1,4 +1,4 @@
-"""Files that are read in chunks, and the memory of a run."""
+"""Chunked reading of files, and the memory of a run."""
 
 import gzip
 import warnings
@@ -11,21 +11,15 @@ import pandas as pd
 import pytest
 
 from slabfield import SpikeSlabMRF
-from slabfield.checks import (
-    CodedTable,
-    InputError,
-    InputWarning,
-    code_binary,
-    machine,
-    merge_rows,
-)
-from slabfield.checks import coding as chunk_coding
-from slabfield.checks.counted import read_counted
-from slabfield.checks.reading import comes_in_chunks, read_table
+from slabfield.chains.memory import check_memory, memory_needed
 from slabfield.cli.options import Likelihood
-from slabfield.cli.request import read_request
-from slabfield.sampler.memory import check_memory, memory_needed
-from slabfield.sampler.settings import default_particles, gold_standard, pseudo
+from slabfield.cli.table_options import read_request
+from slabfield.configuration import default_particles, gold_standard, pseudo
+from slabfield.encoding import CodedTable, code_binary, merge_rows
+from slabfield.encoding import streaming as chunk_coding
+from slabfield.encoding.counted import read_counted
+from slabfield.io.reading import comes_in_chunks, read_table
+from slabfield.validation import InputError, InputWarning, memory_limit
 
 RNG = np.random.default_rng(3)
 N_ROWS = 20_000
@@ -97,7 +91,7 @@ def test_columns_are_chosen_and_every_number_is_cut(table: pd.DataFrame, tmp_pat
     assert read.labels == whole.labels
 
 
-def test_numbers_that_turn_out_to_be_words(tmp_path: Path) -> None:
+def test_numbers_followed_by_words(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text("a,b\n" + "0,1\n" * 50 + "x,0\n0,1\n" * 10)
     read = read_counted(path, chunk_rows=20)
@@ -126,7 +120,7 @@ def test_draws_are_those_of_the_whole_table(table: pd.DataFrame, tmp_path: Path)
         ("a,b\n" + "1,0\n" * 30 + "x,1\ny,1\n", None, r"holds '1', 'x' and 'y'[^$]*row 32 "),
         ("a,b\n" + "1,0\n" * 30 + "x,1\n", {"a": 1}, "found words in 'a'"),
         ("a,b\n" + "1,0\n" * 30 + "inf,1\n", {"a": 1}, r"found infinity[^$]*row 31 "),
-        ("a,b\n" + "1,0\n" * 30 + "1,0,1\n", None, "as many fields in every line"),
+        ("a,b\n" + "1,0\n" * 30 + "1,0,1\n", None, "the same number of fields in every line"),
         ("a,b\n1,0\n", {"c": 1}, "binarize names 'c', which the table does not have"),
         ("a,b\n1,0\n", "median", "binarize must be numbers for a file that is read in chunks"),
         ("a,b\n1,0\n", None, "at least two rows and two columns"),
@@ -162,7 +156,7 @@ def test_too_many_different_rows_are_refused(
     path = tmp_path / "table.csv"
     write_csv(table.drop(columns="score"), path)
     monkeypatch.setattr(chunk_coding, "available_memory", lambda: 10_000)
-    with pytest.raises(InputError, match=r"must fit the memory; found .* Name fewer columns"):
+    with pytest.raises(InputError, match=r"must fit in memory; found .* Name fewer columns"):
         read_counted(path)
 
 
@@ -180,24 +174,24 @@ def test_the_command_line_counts_rows_of_large_files(
 ) -> None:
     path = tmp_path / "table.csv"
     write_csv(table, path)
-    asked: dict[str, Any] = dict.fromkeys(
+    arguments: dict[str, Any] = dict.fromkeys(
         ("drop", "sheet", "forbid", "draws", "time_budget", "warmup", "seed", "jobs")
     ) | {
         "columns": "score,item 1", "binarize": "1", "require": ["score:item 1"], "chains": 1,
         "likelihood": Likelihood.auto,
     }  # fmt: skip
-    whole, settings = read_request(path, **asked, counted=True)
+    whole, request = read_request(path, **arguments, counted=True)
     assert isinstance(whole, pd.DataFrame)
-    assert settings.binarize == 1
-    monkeypatch.setattr("slabfield.cli.request.BIG_FILE", 1000)
-    counted, settings = read_request(path, **asked, counted=True)
+    assert request.binarize == 1
+    monkeypatch.setattr("slabfield.cli.table_options.BIG_FILE", 1000)
+    counted, request = read_request(path, **arguments, counted=True)
     assert isinstance(counted, CodedTable)
     assert (counted.n_rows, counted.names) == (N_ROWS, ["score", "item 1"])
-    assert settings.binarize is None
-    assert isinstance(read_request(path, **asked)[0], pd.DataFrame)
+    assert request.binarize is None
+    assert isinstance(read_request(path, **arguments)[0], pd.DataFrame)
 
 
-def test_one_value_is_warned_of(tmp_path: Path) -> None:
+def test_constant_columns_are_warned_of(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text("a,b,c\n" + "1,0,x\n1,1,x\n" * 20)
     with pytest.warns(InputWarning, match="'a' and 'c' have the same value"):
@@ -208,7 +202,7 @@ def test_one_value_is_warned_of(tmp_path: Path) -> None:
     assert np.array_equal(read.rows, merge_rows(whole.rows)[0])
 
 
-def test_memory_grows_with_what_is_asked_for() -> None:
+def test_memory_grows_with_the_run() -> None:
     base = memory_needed(1_000, 20, gold_standard(), 4, 1_000)
     assert memory_needed(1_000_000, 20, gold_standard(), 4, 1_000).data > base.data
     assert memory_needed(1_000, 20, gold_standard(), 8, 1_000).chains == 2 * base.chains
@@ -219,7 +213,7 @@ def test_memory_grows_with_what_is_asked_for() -> None:
     assert some[0] == some[1]
 
 
-def test_what_does_not_fit_is_refused_with_what_would() -> None:
+def test_runs_that_do_not_fit_are_refused_with_a_feasible_size() -> None:
     whole = memory_needed(5_000, 50, pseudo(), 4, 10_000).total
     assert check_memory(5_000, 50, pseudo(), 4, 10_000, whole).total == whole
     with pytest.raises(InputError, match=r"would take .* allowed") as refused:
@@ -237,7 +231,7 @@ def test_the_estimator_refuses_before_it_runs(monkeypatch: pytest.MonkeyPatch) -
         SpikeSlabMRF(max_memory="1MB").fit(rows)
     with pytest.raises(InputError, match="max_memory must be a number of bytes"):
         SpikeSlabMRF(max_memory="much").fit(rows)
-    monkeypatch.setattr("slabfield.sampler.memory.available_memory", lambda: 2_000_000)
+    monkeypatch.setattr("slabfield.chains.memory.available_memory", lambda: 2_000_000)
     with pytest.raises(InputError, match=r"found 2\.0 MB available"):
         SpikeSlabMRF().fit(rows)
 
@@ -245,7 +239,7 @@ def test_the_estimator_refuses_before_it_runs(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize("bad", ["", "4", "GB", "-1GB", 0, -5, True, float("nan"), [1]])
 def test_bad_limits(bad: Any) -> None:
     with pytest.raises(InputError, match="max_memory must be"):
-        machine.check_memory_limit(bad)
+        memory_limit.check_memory_limit(bad)
 
 
 def test_memory_of_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,11 +247,11 @@ def test_memory_of_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     meminfo.write_text("MemTotal: 4000 kB\nMemAvailable:   2000 kB\n")
     limit.write_text("max\n")
     used.write_text("500\n")
-    monkeypatch.setattr(machine, "MEMINFO", meminfo)
-    monkeypatch.setattr(machine, "GROUPS", ((limit, used),))
-    assert machine.available_memory() == 2000 * 1024
+    monkeypatch.setattr(memory_limit, "MEMINFO", meminfo)
+    monkeypatch.setattr(memory_limit, "CGROUP_FILES", ((limit, used),))
+    assert memory_limit.available_memory() == 2000 * 1024
     limit.write_text("1500\n")
-    assert machine.available_memory() == 1000
+    assert memory_limit.available_memory() == 1000
     meminfo.unlink()
     limit.unlink()
-    assert (machine.available_memory() or 1) > 0
+    assert (memory_limit.available_memory() or 1) > 0

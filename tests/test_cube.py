@@ -1,4 +1,4 @@
-"""Sub-cubes against plain NumPy: sums over all states, means over particles, and their noise."""
+"""Block tables against plain NumPy: sums over all states, means over particles, and their noise."""
 
 from __future__ import annotations
 
@@ -9,19 +9,14 @@ import pytest
 from scipy import stats
 from scipy.special import expit, logit
 
-from slabfield.exact import enumeration
-from slabfield.kernels import cloud, cube, gibbs
-from slabfield.likelihood.cubes import (
-    block_size,
-    exact_cubes,
-    more_particles,
-    particle_cubes,
-)
-from slabfield.likelihood.engine import advance, leave_block, open_block
+from slabfield.inference import enumeration
+from slabfield.kernels import block_particles, block_table, gibbs
+from slabfield.likelihood.blocks import block_size, exact_blocks, more_particles, particle_blocks
+from slabfield.likelihood.protocols import advance, leave_block, open_block
 from slabfield.models.binary import BinaryPairwise
-from slabfield.moves.noise import chance_of, noise_at
-from slabfield.moves.pair import judge, scale_of
-from slabfield.moves.state import insert, new_state, remove
+from slabfield.moves.chain_state import insert, new_state, remove
+from slabfield.moves.edge_gibbs import edge_evidence, scale_of
+from slabfield.moves.particle_noise import corrected_probability, noise_at
 
 
 def random_state_of(n_nodes, strength, seed, density=0.7):
@@ -38,10 +33,10 @@ def random_state_of(n_nodes, strength, seed, density=0.7):
 
 def marginal(model, state, nodes):
     """Probabilities of the states of some nodes, from the table of all states."""
-    chance = enumeration.probabilities(model.field(state.bias, state.coupling))
-    index = np.arange(chance.size)
-    place = sum(((index >> i) & 1) << b for b, i in enumerate(nodes))
-    return np.bincount(place, chance, minlength=1 << len(nodes))
+    probability = enumeration.probabilities(model.field(state.bias, state.coupling))
+    index = np.arange(probability.size)
+    code = sum(((index >> i) & 1) << b for b, i in enumerate(nodes))
+    return np.bincount(code, probability, minlength=1 << len(nodes))
 
 
 def conditional(model, state, particles, nodes):
@@ -58,27 +53,27 @@ def conditional(model, state, particles, nodes):
 # --- kernels -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("lanes", [1, 3])
-def test_sums_and_tilts_of_a_block(lanes):
-    k, rng = 5, np.random.default_rng(lanes)
-    mass, sums = rng.random((1 << k, lanes)), np.zeros((4, lanes))
+@pytest.mark.parametrize("n_groups", [1, 3])
+def test_marginals_and_reweighting_of_a_block(n_groups):
+    k, rng = 5, np.random.default_rng(n_groups)
+    table, sums = rng.random((1 << k, n_groups)), np.zeros((4, n_groups))
     bit = (np.arange(1 << k)[:, None] >> np.arange(k)) & 1
     for low in range(k):
-        cube.halves(mass, k, low, sums)
-        np.testing.assert_allclose(sums[0], mass[bit[:, low] == 0].sum(axis=0))
-        np.testing.assert_allclose(sums[3], mass[bit[:, low] == 1].sum(axis=0))
-        tilted = mass.copy()
-        cube.tilt_node(tilted, k, low, 1.7)
-        np.testing.assert_allclose(tilted, mass * np.where(bit[:, low], 1.7, 1.0)[:, None])
+        block_table.node_marginal(table, k, low, sums)
+        np.testing.assert_allclose(sums[0], table[bit[:, low] == 0].sum(axis=0))
+        np.testing.assert_allclose(sums[3], table[bit[:, low] == 1].sum(axis=0))
+        reweighted = table.copy()
+        block_table.reweight_node(reweighted, k, low, 1.7)
+        np.testing.assert_allclose(reweighted, table * np.where(bit[:, low], 1.7, 1.0)[:, None])
         for high in range(low + 1, k):
-            cube.quadrants(mass, k, low, high, sums)
+            block_table.pair_marginal(table, k, low, high, sums)
             for place in range(4):
                 here = bit[:, low] + 2 * bit[:, high] == place
-                np.testing.assert_allclose(sums[place], mass[here].sum(axis=0))
-            tilted = mass.copy()
-            cube.tilt(tilted, k, low, high, 0.3, 1.9, 2.7)
+                np.testing.assert_allclose(sums[place], table[here].sum(axis=0))
+            reweighted = table.copy()
+            block_table.reweight_pair(reweighted, k, low, high, 0.3, 1.9, 2.7)
             factor = np.array([1.0, 0.3, 1.9, 2.7])[bit[:, low] + 2 * bit[:, high]]
-            np.testing.assert_allclose(tilted, mass * factor[:, None])
+            np.testing.assert_allclose(reweighted, table * factor[:, None])
 
 
 def test_energies_of_a_block():
@@ -87,14 +82,14 @@ def test_energies_of_a_block():
     matrix += matrix.T
     np.fill_diagonal(matrix, 0)
     energy = np.zeros(1 << k)
-    cube.block_energy(shift, matrix, energy)
+    block_table.block_energy(shift, matrix, energy)
     x = (np.arange(1 << k)[:, None] >> np.arange(k)) & 1
     np.testing.assert_allclose(energy, x @ shift + 0.5 * np.sum((x @ matrix) * x, axis=1))
 
 
 def test_edges_are_numbered_as_in_the_model():
     first, second = BinaryPairwise(7).ends
-    numbers = [cube.edge_number(7, i, j) for i, j in zip(first, second, strict=True)]
+    numbers = [block_table.edge_number(7, i, j) for i, j in zip(first, second, strict=True)]
     assert numbers == list(range(21))
 
 
@@ -102,7 +97,7 @@ def test_single_exponential_is_exp():
     values = np.concatenate([np.linspace(-79, 0, 3000), [-1e4]]).astype(np.float32)
     expected = np.exp(values.astype(float))
     powers = np.zeros(values.size, np.float32)
-    cloud.exponentiate_single(values, powers, powers.view(np.int32))
+    block_particles.exponentiate_single(values, powers, powers.view(np.int32))
     # r carries the rounding of an argument of up to 80: 80 * 2^-24 relative, and a little more
     assert np.abs(values[:-1] / expected[:-1] - 1).max() < 6e-6
     assert np.abs(values[2500:3000] / expected[2500:3000] - 1).max() < 1e-6
@@ -110,30 +105,30 @@ def test_single_exponential_is_exp():
 
 
 @pytest.mark.parametrize("weight", [-300.0, -44.0, -2.0, 0.5, 30.0, 44.0, 300.0])
-def test_chances_with_a_partner_summed_out_are_numbers_for_any_coupling(weight):
+def test_probability_with_a_partner_summed_out_is_finite_for_any_coupling(weight):
     h, g = (grid.ravel() for grid in np.meshgrid(*[np.linspace(-60, 60, 41)] * 2))
     rows = [values.astype(np.float32) for values in (h, g, g)]
-    cloud.joint_exponents(rows[0], rows[1], np.float32(weight), rows[2])
+    block_particles.joint_exponents(rows[0], rows[1], np.float32(weight), rows[2])
     powers = np.zeros(h.size, np.float32)
     for row in rows:
-        cloud.exponentiate_single(row, powers, powers.view(np.int32))
+        block_particles.exponentiate_single(row, powers, powers.view(np.int32))
     found = np.zeros(h.size, np.float32)
-    cloud.joint_chance(*rows, found)
+    block_particles.joint_probability(*rows, found)
     near = (np.abs(h) <= 25) & (np.abs(g) <= 25)
     exact = expit(h + np.logaddexp(0, g + weight) - np.logaddexp(0, g))
     np.testing.assert_allclose(found[near], exact[near], rtol=1e-4, atol=2e-6)
     assert ((found >= 0) & (found <= 1)).all()
 
 
-def test_uniform_numbers_come_from_the_lanes():
-    lanes = gibbs.new_lanes(500, np.random.default_rng(3))
-    others, uniform = lanes.copy(), np.zeros(500, np.float32)
+def test_uniform_numbers_come_from_the_streams():
+    streams = gibbs.new_streams(500, np.random.default_rng(3))
+    others, uniform = streams.copy(), np.zeros(500, np.float32)
     drawn = []
     for _ in range(100):
-        word = lanes[0] + lanes[3]
-        cloud.fill_uniform(lanes, uniform)
+        word = streams[0] + streams[3]
+        block_particles.fill_uniform(streams, uniform)
         gibbs.resample(np.zeros(500, np.float32), np.zeros(500, np.float32), others)
-        assert np.array_equal(lanes, others)  # the generator that has its own test
+        assert np.array_equal(streams, others)  # same generator as resample, which has its own test
         np.testing.assert_allclose(uniform, (word >> 8) / 2.0**24, atol=1e-7)
         drawn.append(uniform.copy())
     assert stats.kstest(np.concatenate(drawn), "uniform").pvalue > 1e-3
@@ -144,16 +139,16 @@ def test_uniform_numbers_come_from_the_lanes():
 
 @pytest.mark.parametrize("strength", [1.0, 8.0])
 @pytest.mark.parametrize("n_nodes", [2, 3, 6, 7, 9, 13, 14])
-def test_exact_mass_equals_the_marginals(n_nodes, strength):
+def test_exact_tables_equal_the_marginals(n_nodes, strength):
     model, state = random_state_of(n_nodes, strength, n_nodes)
-    engine, k = exact_cubes(model), block_size(n_nodes)
+    engine, k = exact_blocks(model), block_size(n_nodes)
     rng = np.random.default_rng(n_nodes)
     # the last group of a sweep may have a single node
     for size in {min(k // 2 + 1, n_nodes), k - 1, k} - {0, 1}:
-        mass = np.zeros((1 << k, 1))
+        table = np.zeros((1 << k, 1))
         nodes = rng.permutation(n_nodes)[:size]
-        open_block(engine, state, nodes, mass)
-        found = mass[: 1 << size, 0] / mass[: 1 << size].sum()
+        open_block(engine, state, nodes, table)
+        found = table[: 1 << size, 0] / table[: 1 << size].sum()
         expected = marginal(model, state, nodes)
         # relative precision of rare states too: each is a sum of its own
         np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-290)
@@ -165,8 +160,8 @@ def test_exact_mass_equals_the_marginals(n_nodes, strength):
 
 
 def engine_with(model, state, particles, k, n_sweeps=0, seed=1, weighted=False):
-    """A particle engine in the given states, which knows the state's edges."""
-    engine = particle_cubes(
+    """A particle engine in the given states, whose lists of neighbors match the state."""
+    engine = particle_blocks(
         model, particles.shape[1], n_sweeps, k, weighted, np.random.default_rng(seed)
     )
     advance(engine, state, np.random.default_rng(0))
@@ -174,10 +169,10 @@ def engine_with(model, state, particles, k, n_sweeps=0, seed=1, weighted=False):
     return engine
 
 
-def assert_knows_the_edges(engine, model, state):
+def assert_lists_the_edges(engine, model, state):
     matrix = model.field(state.bias, state.coupling).coupling
     for i in range(model.n_nodes):
-        listed = engine.neighbours[i, : engine.degree[i]]
+        listed = engine.neighbors[i, : engine.degree[i]]
         assert sorted(listed) == np.flatnonzero(matrix[i]).tolist()
         np.testing.assert_allclose(engine.weights[i, : engine.degree[i]], matrix[i, listed], 1e-6)
 
@@ -185,67 +180,69 @@ def assert_knows_the_edges(engine, model, state):
 @pytest.mark.parametrize("strength", [1.0, 6.0])
 @pytest.mark.parametrize(("n_nodes", "size", "k"), [(8, 6, 6), (8, 4, 6), (8, 5, 6), (3, 3, 3),
                                                     (7, 2, 4), (7, 3, 4)])  # fmt: skip
-def test_particle_mass_is_the_mean_of_conditionals(n_nodes, size, k, strength):
+def test_particle_tables_are_means_of_conditionals(n_nodes, size, k, strength):
     model, state = random_state_of(n_nodes, strength, size)
     rng = np.random.default_rng(size)
     particles = rng.integers(0, 2, (n_nodes, 80)).astype(np.float32)
     engine = engine_with(model, state, particles, k)
-    nodes, mass = rng.permutation(n_nodes)[:size], np.zeros((1 << k, cloud.GROUPS))
-    open_block(engine, state, nodes, mass)
+    nodes, table = rng.permutation(n_nodes)[:size], np.zeros((1 << k, block_particles.GROUPS))
+    open_block(engine, state, nodes, table)
     expected = conditional(model, state, particles, nodes)
     # single precision throughout
-    for lane in range(cloud.GROUPS):
-        mean = expected[:, lane :: cloud.GROUPS].mean(axis=1)
-        np.testing.assert_allclose(mass[: 1 << size, lane] / 5, mean, rtol=2e-4, atol=3e-7)
+    for group in range(block_particles.GROUPS):
+        mean = expected[:, group :: block_particles.GROUPS].mean(axis=1)
+        np.testing.assert_allclose(table[: 1 << size, group] / 5, mean, rtol=2e-4, atol=3e-7)
     np.testing.assert_allclose(
-        mass[: 1 << size].sum(axis=1) / 80, expected.mean(axis=1), rtol=2e-4, atol=3e-7
+        table[: 1 << size].sum(axis=1) / 80, expected.mean(axis=1), rtol=2e-4, atol=3e-7
     )
     wrong = state._replace(coupling=1.1 * state.coupling)
     wrong = conditional(model, wrong, particles, nodes).mean(axis=1)
-    assert not np.allclose(mass[: 1 << size].sum(axis=1) / 80, wrong, rtol=2e-4, atol=3e-7)
+    assert not np.allclose(table[: 1 << size].sum(axis=1) / 80, wrong, rtol=2e-4, atol=3e-7)
 
 
-def p_value_of_states(particles, chance):
-    """Chi-square of how often each state of all rows is seen, rare ones together."""
-    place = (particles.astype(np.int64) << np.arange(len(particles))[:, None]).sum(axis=0)
-    seen = np.bincount(place, minlength=chance.size)
-    order = np.argsort(chance)
-    group = np.floor(np.cumsum(chance[order]) * 40).astype(int)
-    expected = np.bincount(group, chance[order]) * particles.shape[1]
-    counted = np.bincount(group, seen[order])
+def p_value_of_states(particles, probability):
+    """Chi-square test of the frequencies of joint states, rare ones pooled."""
+    code = (particles.astype(np.int64) << np.arange(len(particles))[:, None]).sum(axis=0)
+    counts = np.bincount(code, minlength=probability.size)
+    order = np.argsort(probability)
+    group = np.floor(np.cumsum(probability[order]) * 40).astype(int)
+    expected = np.bincount(group, probability[order]) * particles.shape[1]
+    observed = np.bincount(group, counts[order])
     kept = expected > 0
-    return stats.chisquare(counted[kept], expected[kept] * (counted.sum() / expected.sum())).pvalue
+    return stats.chisquare(
+        observed[kept], expected[kept] * (observed.sum() / expected.sum())
+    ).pvalue
 
 
 def change_within(model, state, nodes, factor=1.0):
-    """Change what a block's update may change: one edge new, one gone, one other, and biases."""
+    """Change a block as its update may: add an edge, remove one, change one, and move biases."""
     first, second = model.ends
     inside = np.flatnonzero(np.isin(first, nodes) & np.isin(second, nodes))
-    there = [alpha for alpha in inside if state.present[alpha]]
+    present = [alpha for alpha in inside if state.present[alpha]]
     absent = [alpha for alpha in inside if not state.present[alpha]]
     insert(state, absent[0])
     state.coupling[absent[0]] = 1.3 * factor
-    state.coupling[there[0]] = -0.8 * factor
+    state.coupling[present[0]] = -0.8 * factor
     state.bias[nodes] += np.linspace(-1.0, 1.0, len(nodes))
-    remove(state, there[1])
-    state.coupling[there[1]] = 0.0
+    remove(state, present[1])
+    state.coupling[present[1]] = 0.0
 
 
-def test_leaving_a_block_draws_it_from_its_conditional():
+def test_leaving_a_block_redraws_it_from_its_conditional():
     model, state = random_state_of(8, 0.8, 5)
     nodes, rng = np.array([6, 0, 3, 5, 1]), np.random.default_rng(2)
     rest = rng.integers(0, 2, (8, 1))
     particles = np.repeat(rest, 40_000, axis=1).astype(np.float32)
     engine = engine_with(model, state, particles, 6)
-    mass = np.zeros((64, 16))
-    open_block(engine, state, nodes, mass)
+    table = np.zeros((64, 16))
+    open_block(engine, state, nodes, table)
     change_within(model, state, nodes)
-    leave_block(engine, state, nodes, mass, rng)
+    leave_block(engine, state, nodes, table, rng)
     outside = np.setdiff1d(np.arange(8), nodes)
     assert np.array_equal(engine.states[outside], particles[outside])
-    chance = conditional(model, state, rest, nodes)[:, 0]
-    assert p_value_of_states(engine.states[nodes], chance) > 1e-3
-    assert_knows_the_edges(engine, model, state)
+    probability = conditional(model, state, rest, nodes)[:, 0]
+    assert p_value_of_states(engine.states[nodes], probability) > 1e-3
+    assert_lists_the_edges(engine, model, state)
     state.coupling[:] *= 1.1
     wrong = conditional(model, state, rest, nodes)[:, 0]
     assert p_value_of_states(engine.states[nodes], wrong) < 1e-3
@@ -259,28 +256,28 @@ def test_weighted_particles_follow_a_change_at_once(n_sweeps, strength):
     before = enumeration.probabilities(model.field(state.bias, state.coupling))
     particles = (rng.choice(256, 100_000, p=before) >> np.arange(8)[:, None]) & 1
     engine = engine_with(model, state, particles, 6, n_sweeps, weighted=True)
-    mass = np.zeros((64, 16))
-    open_block(engine, state, nodes, mass)
+    table = np.zeros((64, 16))
+    open_block(engine, state, nodes, table)
     change_within(model, state, nodes)
-    leave_block(engine, state, nodes, mass, rng)
+    leave_block(engine, state, nodes, table, rng)
     assert engine.importance.mean() == pytest.approx(1.0, abs=1e-3)
-    # fewer than the particles, so that hardly one is taken twice
+    # fewer draws than particles, so that hardly any particle is drawn twice
     share = engine.importance.astype(float) / engine.importance.sum(dtype=float)
-    some = engine.states[:, rng.choice(100_000, 4_000, p=share)]
-    chance = enumeration.probabilities(model.field(state.bias, state.coupling))
-    assert p_value_of_states(some, chance) > 1e-3
-    assert p_value_of_states(some, before) < 1e-3
+    sample = engine.states[:, rng.choice(100_000, 4_000, p=share)]
+    probability = enumeration.probabilities(model.field(state.bias, state.coupling))
+    assert p_value_of_states(sample, probability) > 1e-3
+    assert p_value_of_states(sample, before) < 1e-3
 
 
-def test_particles_drawn_anew_are_those_with_weight():
-    n = 3 * cloud.GROUPS
+def test_resampling_follows_the_weights():
+    n = 3 * block_particles.GROUPS
     states = np.arange(2 * n, dtype=np.float32).reshape(2, n)
     importance = np.ones(n, np.float32)
     # of the first two groups; all others stay as they are
     importance.reshape(3, -1)[:, 0] = [0.0, 3.0, 0.5]
     importance.reshape(3, -1)[:, 1] = [0.5, 0.0, 2.0]
-    parents, room = np.zeros(n, np.int32), np.zeros(n, np.float32)
-    cloud.resample_all(states, importance, 0.4, parents, room)
+    parents, buffer = np.zeros(n, np.int32), np.zeros(n, np.float32)
+    block_particles.resample_all(states, importance, 0.4, parents, buffer)
     kept, of = np.arange(n).reshape(3, -1), parents.reshape(3, -1)
     assert of[:, 0].tolist() == [kept[1, 0], kept[1, 0], kept[1, 0]]
     assert of[:, 1].tolist() == [kept[2, 0], kept[2, 1], kept[2, 1]]
@@ -290,43 +287,43 @@ def test_particles_drawn_anew_are_those_with_weight():
 
 
 @pytest.mark.parametrize("n_sweeps", [0, 2])
-def test_particles_from_the_field_stay_so(n_sweeps):
+def test_block_updates_leave_the_field_invariant(n_sweeps):
     model, state = random_state_of(7, 0.8, 9)
     rng = np.random.default_rng(4)
     particles = enumeration.sample(model.field(state.bias, state.coupling), 40_000, rng).T
     engine = engine_with(model, state, particles, 4, n_sweeps)
-    mass = np.zeros((16, 16))
+    table = np.zeros((16, 16))
     for _ in range(6):
         nodes = rng.permutation(7)[:4]
-        open_block(engine, state, nodes, mass)
-        leave_block(engine, state, nodes, mass, rng)
-        assert_knows_the_edges(engine, model, state)
+        open_block(engine, state, nodes, table)
+        leave_block(engine, state, nodes, table, rng)
+        assert_lists_the_edges(engine, model, state)
     assert np.mean(engine.states == particles) < 0.9
-    chance = enumeration.probabilities(model.field(state.bias, state.coupling))
-    assert p_value_of_states(engine.states, chance) > 1e-3
+    probability = enumeration.probabilities(model.field(state.bias, state.coupling))
+    assert p_value_of_states(engine.states, probability) > 1e-3
     wrong = enumeration.probabilities(model.field(state.bias, 1.1 * state.coupling))
     assert p_value_of_states(engine.states, wrong) < 1e-3
 
 
 @pytest.mark.parametrize("n_sweeps", [0.0, 0.25, 1.0])
-def test_a_share_of_a_sweep_comes_after_that_share_of_blocks(n_sweeps):
+def test_a_fractional_number_of_sweeps_is_right_on_average(n_sweeps):
     model, state = random_state_of(8, 0.8, 5)
     rng = np.random.default_rng(6)
     engine = engine_with(model, state, rng.integers(0, 2, (8, 160)).astype(np.float32), 4, n_sweeps)
-    nodes, mass = np.array([6, 0, 3, 5]), np.zeros((16, 16))
+    nodes, table = np.array([6, 0, 3, 5]), np.zeros((16, 16))
     outside, times = np.setdiff1d(np.arange(8), nodes), 0
     for _ in range(400):
         before = engine.states[outside].copy()
-        open_block(engine, state, nodes, mass)
-        leave_block(engine, state, nodes, mass, rng)
+        open_block(engine, state, nodes, table)
+        leave_block(engine, state, nodes, table, rng)
         times += not np.array_equal(engine.states[outside], before)
     # five standard deviations
     assert times == pytest.approx(400 * n_sweeps, abs=5 * np.sqrt(400 * n_sweeps * (1 - n_sweeps)))
 
 
 def test_a_block_on_particles_has_six_nodes_at_most():
-    with pytest.raises(ValueError, match="6 nodes at most, not 7"):
-        particle_cubes(BinaryPairwise(9), 32, 1, 7, False, np.random.default_rng(0))
+    with pytest.raises(ValueError, match="at most 6 nodes, not 7"):
+        particle_blocks(BinaryPairwise(9), 32, 1, 7, False, np.random.default_rng(0))
 
 
 def test_more_and_fewer_particles_begin_as_copies():
@@ -334,25 +331,25 @@ def test_more_and_fewer_particles_begin_as_copies():
     particles = np.random.default_rng(0).integers(0, 2, (5, 32)).astype(np.float32)
     engine = engine_with(model, state, particles, 4)
     more = more_particles(engine, 64, np.random.default_rng(1))
-    # the halves, which started from different places, stay apart
+    # the two halves, which had different starts, are not mixed
     one, other = particles[:, :16], particles[:, 16:]
     assert np.array_equal(more.states, np.hstack([one, one, other, other]))
     fewer = more_particles(engine, 16, np.random.default_rng(1))
     assert np.array_equal(fewer.states, np.hstack([one[:, :8], other[:, :8]]))
-    assert_knows_the_edges(more, model, state)
-    # copies part: each has random numbers of its own
-    assert not np.array_equal(more.lanes[:, :32], more.lanes[:, 32:])
+    assert_lists_the_edges(more, model, state)
+    # copies diverge: each has its own random stream
+    assert not np.array_equal(more.streams[:, :32], more.streams[:, 32:])
 
 
 # --- noise -------------------------------------------------------------------------------------
 
 N_ROWS, N_PARTICLES, N_REPEATS = 400, 64, 1500
-# nodes of the block, and the edge that is judged
+# nodes of the block, and the edge that is evaluated
 NODES, LOW, HIGH = np.array([2, 5, 0, 3]), 0, 1
 
 
-def spread_of(precision, around):
-    """Standard deviation by the curvature at the mode, from the shares of the four states."""
+def sd_of(precision, around):
+    """Standard deviation from the curvature at the mode, given the shares of the four states."""
     t0, t1, t2, t3, u, v, mean, _ = around
     feature = np.array([0.0, -u, -v, 1 - u - v])
     return (N_ROWS * (np.array([t0, t1, t2, t3]) @ (feature - mean) ** 2) + precision) ** -0.5
@@ -360,39 +357,44 @@ def spread_of(precision, around):
 
 @cache
 def noisy_case():
-    """An edge of a field, judged exactly and many times by independent particles.
+    """Evidence of an edge of a field, exact and from many independent sets of particles.
 
-    Returns what was judged exactly, and by every set of particles: evidence, noise, mode, the share
-    of the draw's variance that noise takes, and the draw's spread (the last of the exact one only).
+    Returns the exact result, and that of every set of particles: evidence, noise, mode, the share
+    of the draw's variance that noise replaces, and the draw's standard deviation (for the exact one
+    only).
     """
     model, state = random_state_of(7, 1.5, 3)
     field, rng = model.field(state.bias, state.coupling), np.random.default_rng(8)
     sums = model.sums(enumeration.sample(field, N_ROWS, rng))
     mean = sums.bias / N_ROWS
     i, j = NODES[LOW], NODES[HIGH]
-    facts = (cube.edge_number(7, i, j), LOW, HIGH, i, j, mean[j], mean[i])
+    facts = (block_table.edge_number(7, i, j), LOW, HIGH, i, j, mean[j], mean[i])
     scale = scale_of(float(N_ROWS), 1.0, 0.01)
 
-    def judged(engine, lanes):
-        mass, room, residual = np.zeros((16, lanes)), np.zeros((4, lanes)), np.zeros(lanes)
-        open_block(engine, state, NODES, mass)
-        evidence, noise, shift, needs = judge(
-            mass, 4, room, residual, facts, sums.coupling, sums.bias, state.coupling, state.bias,
+    def evaluate(engine, n_groups):
+        table, groups, residual = (
+            np.zeros((16, n_groups)),
+            np.zeros((4, n_groups)),
+            np.zeros(n_groups),
+        )
+        open_block(engine, state, NODES, table)
+        evidence, noise, shift, edge_conditional = edge_evidence(
+            table, 4, groups, residual, facts, sums.coupling, sums.bias, state.coupling, state.bias,
             scale,
         )  # fmt: skip
-        spread = spread_of(needs[1], needs[3])
-        return evidence, noise / (1 + shift), needs[0], needs[2], spread
+        sd = sd_of(edge_conditional[1], edge_conditional[3])
+        return evidence, noise / (1 + shift), edge_conditional[0], edge_conditional[2], sd
 
-    exact = judged(exact_cubes(model)._replace(work=cube.new_exact_work(7, 4, 4)), 1)
+    exact = evaluate(exact_blocks(model)._replace(work=block_table.new_exact_workspace(7, 4, 4)), 1)
     engine = engine_with(model, state, np.zeros((7, N_PARTICLES), np.float32), 4)
     found = []
     for _ in range(N_REPEATS):
         engine.states[:] = enumeration.sample(field, N_PARTICLES, rng).T
-        found.append(judged(engine, cloud.GROUPS))
+        found.append(evaluate(engine, block_particles.GROUPS))
     return exact, np.array(found).T[:4]
 
 
-def test_noise_of_lanes_is_the_variance_over_sets_of_particles():
+def test_noise_from_groups_is_the_variance_over_sets_of_particles():
     exact, (evidence, noise, _, _) = noisy_case()
     assert 0.7 < noise.mean() < 1.5  # neither nothing nor out of bounds
     # the variance of 1500 numbers is known to 4 percent, their mean to .03
@@ -400,26 +402,26 @@ def test_noise_of_lanes_is_the_variance_over_sets_of_particles():
     assert evidence.mean() == pytest.approx(exact[0], abs=0.1)
 
 
-def test_noise_of_the_slope_is_the_variance_of_the_mode():
+def test_noise_of_the_gradient_is_the_variance_of_the_mode():
     exact, (_, _, mode, share) = noisy_case()
     assert mode.mean() == pytest.approx(exact[2], abs=0.2 * mode.std())
-    # in units of the conditional's own variance, which the exact judgement knows
+    # in units of the conditional's own variance, which the exact evaluation gives
     assert mode.var() / exact[4] ** 2 == pytest.approx(share.mean(), rel=0.15)
 
 
-def test_noise_of_lanes_that_are_random_numbers():
-    lanes = np.random.default_rng(1).gamma(30.0, size=(4, cloud.GROUPS, 4000))
-    pair = (*(lanes.sum(axis=1).mean(axis=1) / lanes.sum(axis=(0, 1)).mean()), 0.4, 0.3)
-    seen, told = [], []
+def test_noise_of_groups_that_are_random_numbers():
+    groups = np.random.default_rng(1).gamma(30.0, size=(4, block_particles.GROUPS, 4000))
+    pair = (*(groups.sum(axis=1).mean(axis=1) / groups.sum(axis=(0, 1)).mean()), 0.4, 0.3)
+    observed, estimated = [], []
     for t in range(4000):
-        residual = np.zeros(cloud.GROUPS)
-        evidence, slope = noise_at(lanes[:, :, t].copy(), 50.0, pair, 0.8, residual)
-        told.append((evidence, slope))
-        seen.append(log_mean_and_slope(lanes[:, :, t].sum(axis=1), 50.0, pair, 0.8))
-    np.testing.assert_allclose(np.var(seen, axis=0), np.mean(told, axis=0), rtol=0.1)
+        residual = np.zeros(block_particles.GROUPS)
+        evidence, gradient = noise_at(groups[:, :, t].copy(), 50.0, pair, 0.8, residual)
+        estimated.append((evidence, gradient))
+        observed.append(log_mean_and_gradient(groups[:, :, t].sum(axis=1), 50.0, pair, 0.8))
+    np.testing.assert_allclose(np.var(observed, axis=0), np.mean(estimated, axis=0), rtol=0.1)
 
 
-def log_mean_and_slope(weights, n_rows, pair, a):
+def log_mean_and_gradient(weights, n_rows, pair, a):
     """N log of M(a) / M(0), and N times the feature's mean at a, from weights of four states."""
     u, v = pair[4], pair[5]
     feature = np.array([0.0, -u, -v, 1 - u - v])
@@ -429,37 +431,39 @@ def log_mean_and_slope(weights, n_rows, pair, a):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("exact_chance", [0.003, 0.02, 0.15, 0.5, 0.9])
-def test_noise_is_taken_out_of_chances(exact_chance):
-    """On average over particles, presence has the exact probability, but not by plain odds."""
+@pytest.mark.parametrize("exact_probability", [0.003, 0.02, 0.15, 0.5, 0.9])
+def test_inclusion_probabilities_are_corrected_for_noise(exact_probability):
+    """On average over particles, corrected probabilities are exact; uncorrected ones are not."""
     exact, (evidence, noise, _, _) = noisy_case()
-    odds = evidence + logit(exact_chance) - exact[0]
-    found = np.array([chance_of(one, v) for one, v in zip(odds, noise, strict=True)])
-    error, off = found.std() / np.sqrt(found.size), abs(found.mean() - exact_chance)
-    assert error < 0.05 * exact_chance
-    assert off < min(3 * error, 0.018)
-    if exact_chance != 0.5:
-        assert abs(expit(odds).mean() - exact_chance) > 9 * error
+    odds = evidence + logit(exact_probability) - exact[0]
+    found = np.array([corrected_probability(one, v) for one, v in zip(odds, noise, strict=True)])
+    error, bias = found.std() / np.sqrt(found.size), abs(found.mean() - exact_probability)
+    assert error < 0.05 * exact_probability
+    assert bias < min(3 * error, 0.018)
+    if exact_probability != 0.5:
+        assert abs(expit(odds).mean() - exact_probability) > 9 * error
 
 
-def test_chances_by_noisy_odds_are_right_on_average():
+def test_probabilities_from_noisy_odds_are_right_on_average():
     x, weight = np.polynomial.hermite_e.hermegauss(60)
     weight /= weight.sum()
-    # the worst error of a probability, and of the smaller of it and its opposite, by itself
+    # largest absolute error of a probability, and relative error of the smaller of p and 1 - p
     limits = ((0.1, 1e-5, 1e-4), (0.25, 1e-4, 1e-3), (1.0, 1e-3, 5e-3), (2.0, 4e-3, 0.1))
     for noise, most, part in limits:
         plain = []
         for odds in np.linspace(-12, 12, 49):
             noisy = odds + np.sqrt(noise) * x
             plain.append(abs(weight @ expit(noisy) - expit(odds)))
-            found = weight @ np.array([chance_of(one, noise) for one in noisy])
+            found = weight @ np.array([corrected_probability(one, noise) for one in noisy])
             assert abs(found - expit(odds)) < most
             least = min(found, 1 - found)
             assert least == pytest.approx(expit(-abs(odds)), rel=part)
         assert max(plain) > 5 * most
     for odds in (-3.0, -0.5, 2.0):
-        assert chance_of(odds, 0.0) == pytest.approx(expit(odds), rel=1e-14)
-        assert chance_of(odds, 50.0) == chance_of(odds, 2.0)
+        assert corrected_probability(odds, 0.0) == pytest.approx(expit(odds), rel=1e-14)
+        assert corrected_probability(odds, 50.0) == corrected_probability(odds, 2.0)
         for noise in np.linspace(0.0, 2.0, 21):
-            assert 0.0 < chance_of(odds, noise) < 1.0
-            assert chance_of(-odds, noise) == pytest.approx(1.0 - chance_of(odds, noise))
+            assert 0.0 < corrected_probability(odds, noise) < 1.0
+            assert corrected_probability(-odds, noise) == pytest.approx(
+                1.0 - corrected_probability(odds, noise)
+            )

@@ -1,4 +1,4 @@
-"""Data sets: the truth that was asked for, exact rows, and real data from every source."""
+"""Data sets: the requested distribution of fields, exact rows, and real data from every source."""
 
 import gzip
 import os
@@ -17,8 +17,8 @@ from slabfield.datasets import (
     make_lattice,
     make_random,
 )
-from slabfield.datasets.gibbs import colour_classes
-from slabfield.exact import elimination, enumeration
+from slabfield.datasets.gibbs_rows import color_classes
+from slabfield.inference import elimination, enumeration
 from slabfield.models.field import BinaryField
 
 MAKERS = {
@@ -29,7 +29,7 @@ MAKERS = {
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
-def test_a_seed_gives_one_field_whatever_the_number_of_rows(make):
+def test_the_field_of_a_seed_does_not_depend_on_the_number_of_rows(make):
     few, many, again = (make(n, random_state=7) for n in (10, 500, 500))
     np.testing.assert_array_equal(few.field.coupling, many.field.coupling)
     np.testing.assert_array_equal(few.field.bias, many.field.bias)
@@ -78,10 +78,10 @@ def test_block_of_other_sizes():
 
 
 @pytest.mark.parametrize(("shape", "n_edges"), [((10, 10), 180), ((3, 4), 17), ((1, 5), 4)])
-def test_lattice_joins_nearest_neighbours(shape, n_edges):
+def test_lattice_joins_nearest_neighbors(shape, n_edges):
     field = make_lattice(1, shape, random_state=0).field
-    place = np.array([divmod(i, shape[1]) for i in range(field.n_nodes)])
-    distance = np.abs(place[:, None] - place[None, :]).sum(axis=2)
+    position = np.array([divmod(i, shape[1]) for i in range(field.n_nodes)])
+    distance = np.abs(position[:, None] - position[None, :]).sum(axis=2)
     np.testing.assert_array_equal(field.edges, distance == 1)
     assert field.n_edges == n_edges
 
@@ -99,7 +99,7 @@ def test_random_graph_has_the_mean_degree_and_scale():
     assert abs(np.mean(values**2) / 0.04 - 1) < 5 * np.sqrt(2 / values.size)
 
 
-# How rows are drawn
+# How rows are sampled
 
 
 def test_auto_is_exact():
@@ -107,7 +107,7 @@ def test_auto_is_exact():
     assert make_lattice(10, random_state=0).method == "elimination"
 
 
-def test_refuses_where_exact_draws_are_out_of_reach():
+def test_refuses_if_exact_draws_are_out_of_reach():
     with pytest.raises(ValueError, match="out of reach") as caught:
         make_random(10, 400, random_state=0)
     message = str(caught.value)
@@ -121,15 +121,15 @@ def test_refuses_where_exact_draws_are_out_of_reach():
         make_lattice(10, random_state=0, method="enumeration")
 
 
-def test_gibbs_is_there_when_asked_for_by_name():
+def test_gibbs_is_used_on_request():
     data = make_random(30, 400, random_state=0, method="gibbs", n_sweeps=20)
     assert data.method == "gibbs"
     assert data.rows.shape == (30, 400)
 
 
-def test_colours_never_join_neighbours():
+def test_neighbors_have_different_colors():
     field = make_random(1, 50, 6.0, 1, method="gibbs", n_sweeps=1).field
-    classes = colour_classes(field)
+    classes = color_classes(field)
     assert sorted(np.concatenate(classes).tolist()) == list(range(50))
     assert not any(field.edges[np.ix_(nodes, nodes)].any() for nodes in classes)
 
@@ -170,7 +170,7 @@ def test_further_rows_of_the_same_field():
         (lambda: load_mnist_patches(-1), "n_train must be a whole number"),
     ],
 )
-def test_bad_arguments_are_named(call, message):
+def test_messages_name_bad_arguments(call, message):
     with pytest.raises(ValueError, match=message):
         call()
 
@@ -213,7 +213,7 @@ def test_pooled_digits_have_no_constant_pixel():
 
 
 def make_images(n: int, seed: int) -> np.ndarray:
-    """Images whose pixels all vary, and stay varied after pooling."""
+    """Images whose pixels all vary, before and after pooling."""
     rng = np.random.default_rng(seed)
     dark = rng.integers(0, 51, (n, 28, 28))
     return np.where(rng.random((n, 28, 28)) < 0.4, 255 - dark, dark).astype(np.uint8)
@@ -234,7 +234,7 @@ def tiny():
     return make_images(60, 0), make_images(20, 1)
 
 
-def small_by_hand(image: np.ndarray) -> np.ndarray:
+def pooled_reference(image: np.ndarray) -> np.ndarray:
     return np.array(
         [
             [
@@ -255,7 +255,7 @@ def test_mnist_from_the_data_folder(tmp_path, monkeypatch, tiny):
     assert data.test.shape == (20, 108)
     assert data.train.dtype == data.test.dtype == np.uint8
     for row, image in zip(data.test, tiny[1], strict=True):
-        np.testing.assert_array_equal(row, small_by_hand(image)[2:11, 1:13].ravel())
+        np.testing.assert_array_equal(row, pooled_reference(image)[2:11, 1:13].ravel())
     assert data.names[:2] == ["r2c1", "r2c2"]
     assert data.names[-1] == "r10c12"
 
@@ -296,7 +296,7 @@ def test_mnist_from_openml(monkeypatch, tiny):
     monkeypatch.setattr(mnist_files, "N_TRAIN", 60)
     data = load_mnist_patches(source="openml")
     assert (len(data.train), len(data.test)) == (60, 20)
-    np.testing.assert_array_equal(data.test[0], small_by_hand(tiny[1][0])[2:11, 1:13].ravel())
+    np.testing.assert_array_equal(data.test[0], pooled_reference(tiny[1][0])[2:11, 1:13].ravel())
 
     def fail(name, **options):
         raise OSError("no route")
@@ -307,7 +307,7 @@ def test_mnist_from_openml(monkeypatch, tiny):
 
 
 @pytest.mark.parametrize("given", ["nothing", "an empty folder", "an empty data folder"])
-def test_mnist_that_is_nowhere_names_the_three_ways(tmp_path, monkeypatch, given):
+def test_the_message_of_missing_mnist_names_the_three_sources(tmp_path, monkeypatch, given):
     import sklearn.datasets
 
     def fetch(*_, **__):
@@ -359,7 +359,7 @@ def test_mnist_patch_is_the_most_central_one(
     assert (data.shape, data.corner) == (shape, corner)
 
 
-def test_mnist_bad_files_are_named(tmp_path, tiny):
+def test_messages_name_bad_mnist_files(tmp_path, tiny):
     write_npz(tmp_path, tiny[0][:, :20], tiny[1])
     with pytest.raises(ValueError, match=r"shape \(n, 28, 28\).*found \(60, 20, 28\)"):
         load_mnist_patches(source=tmp_path)

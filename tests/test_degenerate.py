@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from slabfield import SpikeSlabMRF
-from slabfield.checks import InputError, InputWarning, check_slab_prior
+from slabfield.validation import InputError, InputWarning, check_slab_prior
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 try:

@@ -1,9 +1,9 @@
-"""The same data, settings and seed give the same draws, wherever memory and threads happen to be.
+"""The same data, settings and seed give the same draws, whatever the memory layout and threads.
 
-Compiled code could break this by sums whose order depends on where arrays lie: a compiler that may
-reorder sums makes vector code for arrays that are apart and scalar code for arrays that might
-overlap. So a chain is run with its arrays moved: packed tightly, in another order, at other
-offsets. The same bits are wanted each time. Between processors only the posterior is the same.
+Compiled code could break this by sums whose order depends on the addresses of arrays: a compiler
+that may reorder sums makes vector code for arrays that are apart and scalar code for arrays that
+might overlap. So a chain is run with its arrays moved: packed tightly, in another order, at other
+offsets. The draws must be equal bit for bit. Between processors only the posterior is the same.
 """
 
 from __future__ import annotations
@@ -27,13 +27,11 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import slabfield
 from slabfield import SpikeSlabMRF
 from slabfield._jit import numba
-from slabfield.datasets import make_random
-from slabfield.models.binary import BinaryPairwise
-from slabfield.priors import Prior
-from slabfield.sampler import collapsed
-from slabfield.sampler.data import weighted_sums
-from slabfield.sampler.run import ChainRun
-from slabfield.sampler.settings import (
+from slabfield.adaptation.preconditioner import Problem
+from slabfield.chains import collapsed_chain
+from slabfield.chains.chain_run import ChainRun
+from slabfield.chains.row_sums import weighted_sums
+from slabfield.configuration import (
     Settings,
     bayes_exact,
     default_particles,
@@ -41,7 +39,9 @@ from slabfield.sampler.settings import (
     paper,
     pseudo,
 )
-from slabfield.sampler.warmup import Problem
+from slabfield.datasets import make_random
+from slabfield.models.binary import BinaryPairwise
+from slabfield.priors import Prior
 
 N_ROWS = 60
 SETTINGS: dict[str, Settings] = {
@@ -76,20 +76,20 @@ def silent(_: int) -> None:
 
 
 def digest(record: Any) -> str:
-    """What all draws of a chain are, to the last bit."""
+    """Hash of all draws of a chain, to the last bit."""
     found = hashlib.sha256()
-    for part in (record.edges.toarray(), record.shown.toarray(), record.bias, record.hyper):
+    for part in (record.edges.toarray(), record.indicators.toarray(), record.bias, record.hyper):
         found.update(np.ascontiguousarray(part).tobytes())
     return found.hexdigest()
 
 
 def tightly(gap: int, backwards: bool) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """Return what moves arrays into one piece of memory, ``gap`` bytes apart."""
+    """Return a function that moves arrays into one buffer, ``gap`` bytes apart."""
 
     def move(arrays: dict[str, Any]) -> dict[str, Any]:
         names = sorted(arrays, reverse=backwards)
-        room = sum(arrays[name].nbytes + gap + 16 for name in names) + 64
-        memory, start, moved = np.zeros(room, np.uint8), 8, {}
+        size = sum(arrays[name].nbytes + gap + 16 for name in names) + 64
+        memory, start, moved = np.zeros(size, np.uint8), 8, {}
         start += -memory.ctypes.data % 64
         for name in names:
             array = arrays[name]
@@ -113,7 +113,7 @@ LAYOUTS = {
 
 
 def moved_draws(name: str, n_nodes: int, layout: str) -> str:
-    """Draws of a chain whose arrays, after warm-up, lie as a layout has them."""
+    """Hash of the draws of a chain whose arrays are moved into a layout after warm-up."""
     problem, settings = problem_of(n_nodes), SETTINGS[name]
     tree, arrays = ChainRun(problem, settings, 1, 0, silent).packed()
     data = {"rows": problem.rows, "bias": problem.sums.bias, "coupling": problem.sums.coupling}
@@ -126,21 +126,21 @@ def moved_draws(name: str, n_nodes: int, layout: str) -> str:
 
 
 @pytest.mark.parametrize(("name", "n_nodes"), CASES)
-def test_draws_do_not_depend_on_where_arrays_lie(name: str, n_nodes: int) -> None:
+def test_draws_do_not_depend_on_addresses_of_arrays(name: str, n_nodes: int) -> None:
     found = {layout: moved_draws(name, n_nodes, layout) for layout in LAYOUTS}
     assert len(set(found.values())) == 1, found
 
 
-def test_draws_that_depend_on_addresses_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = collapsed.collapsed
+def test_draws_that_depend_on_addresses_are_detected(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = collapsed_chain.collapsed
 
     def depends(engine: Any, sums: Any, prior: Any, starts: Any, state: Any, *rest: Any) -> Any:
-        # the last bit of one number, by which of two arrays comes first in memory
+        # changes the last bit of one number, depending on which array comes first in memory
         if state.bias.ctypes.data < state.coupling.ctypes.data:
             state.bias[0] = np.nextafter(state.bias[0], np.inf)
         return plain(engine, sums, prior, starts, state, *rest)
 
-    monkeypatch.setattr(collapsed, "collapsed", depends)
+    monkeypatch.setattr(collapsed_chain, "collapsed", depends)
     found = {moved_draws("exact", 4, layout) for layout in LAYOUTS}
     assert len(found) > 1
 
@@ -160,7 +160,7 @@ def may_reorder(function: Any) -> bool:
 
 
 def test_no_compiled_function_may_reorder_sums() -> None:
-    """What made draws depend on addresses, and only on processors with wide registers."""
+    """Reordered sums made draws depend on addresses, on processors with wide registers only."""
     functions = compiled_functions()
     assert len(functions) > 200
     assert not [name for name, function in functions.items() if may_reorder(function)]
@@ -195,7 +195,7 @@ def test_fits_are_the_same_in_every_thread(likelihood: str, n_nodes: int) -> Non
     found = [fit_digest(n_nodes, likelihood, 1)]
     rng, kept = np.random.default_rng(0), []
     for _ in range(3):
-        # so that what is allocated next lies elsewhere
+        # so that the next arrays have other addresses
         kept += [np.zeros(int(size)) for size in rng.integers(1, 2_000, 50)]
         found.append(in_a_thread(lambda: fit_digest(n_nodes, likelihood, 1)))
         found.append(fit_digest(n_nodes, likelihood, 2))
@@ -203,9 +203,9 @@ def test_fits_are_the_same_in_every_thread(likelihood: str, n_nodes: int) -> Non
     assert len(set(found)) == 1, found
 
 
-# What BLAS and LAPACK are asked for on the way to draws, beside the sums below: the quadratic
-# surrogate of small fields (likelihood/bowl.py), the full preconditioner (moves/langevin.py), and
-# variances of features in warm-up (likelihood/moments.py). Each with one thread.
+# Calls of BLAS and LAPACK on which draws depend, besides the sums below: the quadratic surrogate of
+# small fields (likelihood/quadratic_surrogate.py), the full preconditioner (moves/langevin.py), and
+# variances of features in warm-up (likelihood/feature_moments.py). Each with one thread.
 
 
 def symmetric(n: int) -> np.ndarray:
@@ -231,7 +231,7 @@ CALLS: dict[str, Callable[..., np.ndarray]] = {
 
 @pytest.mark.parametrize("n", [5, 20, 78, 190])
 @pytest.mark.parametrize("call", CALLS)
-def test_linear_algebra_does_not_depend_on_where_arrays_lie(call: str, n: int) -> None:
+def test_linear_algebra_does_not_depend_on_addresses_of_arrays(call: str, n: int) -> None:
     matrix, found = symmetric(n), set()
     with threadpool_limits(1, user_api="blas"):
         for offset in range(0, 64, 8):
@@ -245,14 +245,14 @@ def test_linear_algebra_does_not_depend_on_where_arrays_lie(call: str, n: int) -
 
 def test_chains_have_one_thread_for_linear_algebra(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
-    plain = collapsed.collapsed
+    plain = collapsed_chain.collapsed
 
     def watched(*arguments: Any) -> Any:
         pools = (pool for pool in threadpool_info() if pool["user_api"] == "blas")
         seen.extend(pool["num_threads"] for pool in pools)
         return plain(*arguments)
 
-    monkeypatch.setattr(collapsed, "collapsed", watched)
+    monkeypatch.setattr(collapsed_chain, "collapsed", watched)
     fit_digest(4, "exact", 2)
     assert seen
     assert set(seen) == {1}
@@ -294,7 +294,7 @@ def test_draws_do_not_depend_on_how_memory_is_managed() -> None:
         "import sys; sys.path.insert(0, 'tests')\n"
         "from test_determinism import CASES, SETTINGS, digest, problem_of, silent\n"
         "from dataclasses import replace\n"
-        "from slabfield.sampler.run import run_chain\n"
+        "from slabfield.chains.chain_run import run_chain\n"
         "for name, n in CASES:\n"
         "    settings = replace(SETTINGS[name], n_draws=8)\n"
         "    print(digest(run_chain(problem_of(n), settings, 1, 0, silent).record))\n"

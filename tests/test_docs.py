@@ -174,9 +174,9 @@ def test_every_example_is_in_the_gallery_with_its_picture() -> None:
 
 
 WARNING_SOURCES = {
-    "posterior/convergence.py": ("find_problems", "unsettled", "sick_particles"),
+    "posterior/diagnostics.py": ("find_problems", "unconverged_summaries", "particle_warnings"),
     "posterior/posterior.py": ("notes",),
-    "sampler/parallel.py": ("refuse_unfit",),
+    "chains/parallel.py": ("refuse_unfit",),
 }
 
 

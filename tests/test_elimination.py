@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from slabfield.exact import elimination, enumeration
-from slabfield.exact.planning import follow
+from slabfield.inference import elimination, enumeration
+from slabfield.inference.elimination_order import follow
 from slabfield.models.field import BinaryField
 
 
@@ -120,11 +120,11 @@ def test_rare_states_keep_their_relative_accuracy():
 
 def test_pairs_far_apart_on_a_lattice():
     field = lattice_field(4, 5)
-    asked = [[0, 19], [19, 0], [3, 3], [0, 1], [15, 4]]
-    result = elimination.marginals(field, pairs=asked)
-    expected = enumeration.moments(field)[1][tuple(np.array(asked).T)]
+    requested = [[0, 19], [19, 0], [3, 3], [0, 1], [15, 4]]
+    result = elimination.marginals(field, pairs=requested)
+    expected = enumeration.moments(field)[1][tuple(np.array(requested).T)]
     np.testing.assert_allclose(result.pair_mean, expected, rtol=1e-10)
-    assert result.pairs.tolist() == asked
+    assert result.pairs.tolist() == requested
 
 
 def test_no_nodes_and_no_draws():
@@ -166,7 +166,7 @@ def test_plan_depends_on_the_graph_alone():
 
 
 @pytest.mark.parametrize("use", ["log_partition", "marginals", "sample"])
-def test_memory_is_what_the_plan_says(use):
+def test_peak_memory_is_that_of_the_plan(use):
     field = lattice_field(14, 14)
     needed = getattr(elimination.plan(field), f"{use}_bytes")
     arguments = (1, np.random.default_rng(0)) if use == "sample" else ()
@@ -176,7 +176,7 @@ def test_memory_is_what_the_plan_says(use):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    # Beside the tables there are the plan, the field and the answer.
+    # The plan, the field and the result take memory in addition to the tables.
     assert 0.7 * needed < peak < needed + 800_000
     with pytest.raises(elimination.TableTooLargeError, match=f"at least {needed:,} bytes"):
         getattr(elimination, use)(field, *arguments, memory_limit=needed - 1)
@@ -201,7 +201,7 @@ def test_refuses_before_allocating(use):
     assert caught.value.needed_bytes > caught.value.memory_limit == 2**30
 
 
-def test_a_plan_without_a_limit_says_what_a_hopeless_field_needs():
+def test_a_plan_without_a_limit_gives_the_memory_of_an_infeasible_field():
     complete = BinaryField(np.zeros(80), 1 - np.eye(80))
     chosen = elimination.plan(complete)
     assert chosen.width == 79
@@ -244,7 +244,7 @@ def test_draws_have_the_right_distribution():
     assert goodness_of_fit(field, rows) > 1e-3
 
 
-def test_draws_of_a_slightly_wrong_field_are_told_apart():
+def test_draws_of_a_slightly_wrong_field_are_rejected():
     field = lattice_field(2, 4, seed=3)
     i, j = np.unravel_index(np.argmax(np.abs(field.coupling)), field.coupling.shape)
     wrong = with_scaled_coupling(field, i, j, 1.1)
@@ -257,8 +257,8 @@ def largest_deviation(field: BinaryField, rows: np.ndarray) -> float:
     result = elimination.marginals(field)
     first, second = result.edges.T
     deviation = (rows[:, first] & rows[:, second]).mean(axis=0) - result.edge_mean
-    spread = np.sqrt(result.edge_mean * (1 - result.edge_mean) / len(rows))
-    return float(np.abs(deviation / spread).max())
+    standard_deviation = np.sqrt(result.edge_mean * (1 - result.edge_mean) / len(rows))
+    return float(np.abs(deviation / standard_deviation).max())
 
 
 @pytest.mark.parametrize(("factor", "passes"), [(1.0, True), (1.1, False)])
@@ -267,7 +267,7 @@ def test_draws_of_a_large_lattice(factor, passes):
     i, j = np.unravel_index(np.argmax(np.abs(field.coupling)), field.coupling.shape)
     drawn_from = with_scaled_coupling(field, i, j, factor)
     rows = elimination.sample(drawn_from, 40_000, np.random.default_rng(8))
-    # 180 edges: a right sampler exceeds 4.5 once in about 800 seeds.
+    # 180 edges: a correct sampler exceeds 4.5 once in about 800 seeds.
     assert (largest_deviation(field, rows) < 4.5) == passes
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from slabfield.exact import enumeration
+from slabfield.inference import enumeration
 from slabfield.models.field import BinaryField
 
 
@@ -31,8 +31,8 @@ def brute_force(field: BinaryField) -> tuple[list[tuple[int, ...]], np.ndarray, 
     """States in the order of the index (node 0 is the lowest bit), log weights, log Z."""
     states = [bits[::-1] for bits in product((0, 1), repeat=field.n_nodes)]
     logs = np.array([log_weight(field, state) for state in states])
-    top = logs.max()
-    return states, logs, top + log(sum(exp(value - top) for value in logs))
+    largest = logs.max()
+    return states, logs, largest + log(sum(exp(value - largest) for value in logs))
 
 
 def goodness_of_fit(field: BinaryField, rows: np.ndarray) -> float:
@@ -54,7 +54,7 @@ small_fields = st.builds(
 
 @given(small_fields)
 @settings(max_examples=40, deadline=None, derandomize=True)
-def test_everything_equals_a_loop_over_states(field):
+def test_all_functions_equal_a_loop_over_states(field):
     states, logs, log_z = brute_force(field)
     x, weight = np.array(states), np.exp(logs - log_z)
     mean, pair_mean = enumeration.moments(field)
@@ -84,7 +84,7 @@ def test_a_field_without_nodes_has_one_state():
     assert enumeration.sample(empty, 3, np.random.default_rng(0)).shape == (3, 0)
 
 
-def test_the_largest_field_is_taken():
+def test_the_largest_allowed_field():
     field = BinaryField(np.full(enumeration.MAX_NODES, 0.3), np.zeros((20, 20)))
     log_z = enumeration.log_partition(field)
     assert log_z == pytest.approx(20 * np.log1p(np.exp(0.3)), rel=1e-12)
@@ -92,7 +92,7 @@ def test_the_largest_field_is_taken():
 
 
 @pytest.mark.parametrize("name", ["log_partition", "moments", "probabilities"])
-def test_refuses_more_nodes_before_allocating(name):
+def test_refuses_too_many_nodes_before_allocating(name):
     field = BinaryField(np.zeros(40), np.zeros((40, 40)))
     tracemalloc.start()
     try:
@@ -113,23 +113,23 @@ def test_refuses_rows_that_do_not_fit():
         enumeration.sample(field, -1, np.random.default_rng(0))
 
 
-def chain_field(factor: float) -> BinaryField:
-    """Five nodes in a ring; the factor makes one coupling wrong."""
+def ring_field(factor: float) -> BinaryField:
+    """Five nodes in a ring; a factor other than 1 makes one coupling wrong."""
     coupling = 1.6 * (np.eye(5, k=1) + np.eye(5, k=4))
     coupling[1, 2] *= factor
     return BinaryField(np.full(5, -1.0), coupling + coupling.T)
 
 
 def test_draws_have_the_right_distribution():
-    field = chain_field(1.0)
+    field = ring_field(1.0)
     rows = enumeration.sample(field, 40_000, np.random.default_rng(11))
     assert rows.dtype == np.uint8
     assert goodness_of_fit(field, rows) > 1e-3
 
 
-def test_draws_of_a_slightly_wrong_field_are_told_apart():
-    rows = enumeration.sample(chain_field(1.1), 40_000, np.random.default_rng(11))
-    assert goodness_of_fit(chain_field(1.0), rows) < 1e-6
+def test_draws_of_a_slightly_wrong_field_are_rejected():
+    rows = enumeration.sample(ring_field(1.1), 40_000, np.random.default_rng(11))
+    assert goodness_of_fit(ring_field(1.0), rows) < 1e-6
 
 
 def test_impossible_states_are_never_drawn():

@@ -1,4 +1,4 @@
-"""The scikit-learn face: what goes in, what is refused, what comes out."""
+"""SpikeSlabMRF: scikit-learn's conventions, accepted and refused input, fitted attributes."""
 
 import json
 import pickle
@@ -14,9 +14,10 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from slabfield import SpikeSlabMRF, estimator
-from slabfield.checks import InputError, InputWarning
+from slabfield import SpikeSlabMRF
 from slabfield.datasets import make_block
+from slabfield.estimators import spike_slab
+from slabfield.validation import InputError, InputWarning
 
 ROWS = make_block(80, random_state=2, n_groups=1).rows
 NAMES = ["sleep", "work", "mood", "pain"]
@@ -24,7 +25,7 @@ FRAME = pd.DataFrame(ROWS, columns=NAMES)
 
 
 def quick(**parameters: Any) -> SpikeSlabMRF:
-    """Return an estimator that takes no time."""
+    """Return an estimator with few draws."""
     return SpikeSlabMRF(
         **({"n_chains": 2, "n_draws": 50, "n_warmup": 20, "random_state": 0} | parameters)
     )
@@ -32,7 +33,10 @@ def quick(**parameters: Any) -> SpikeSlabMRF:
 
 def same_draws(one: SpikeSlabMRF, other: SpikeSlabMRF) -> bool:
     mine, theirs = one.posterior_.draws, other.posterior_.draws
-    names = ("coupling", "present", "bias", "p0", "sigma0", "potential", "chance")
+    names = (
+        *("coupling", "present", "bias", "p0", "sigma0", "potential"),
+        "conditional_probability",
+    )
     return all(
         np.array_equal(getattr(mine, name), getattr(theirs, name), equal_nan=name != "present")
         for name in names
@@ -47,7 +51,7 @@ def fitted() -> SpikeSlabMRF:
 # --- the scikit-learn conventions -------------------------------------------------------------
 
 
-def test_parameters_are_kept_as_they_were_given() -> None:
+def test_parameters_are_stored_unchanged() -> None:
     given = {
         "likelihood": "particles", "preset": "paper", "n_chains": 3, "n_warmup": 5, "n_draws": 7,
         "inclusion_prior": np.eye(4), "slab_prior": 2.0, "bias_scale": 3, "edge_threshold": 0.2,
@@ -55,7 +59,7 @@ def test_parameters_are_kept_as_they_were_given() -> None:
         "n_sweeps": 2, "step_size": 1, "persistence": 0, "jump_scale": 0.1,
         "preconditioner": "full", "restart": True, "thin": 3, "add_probability": 1,
         "delete_probability": 0.5, "pseudo_weight": 0.7, "max_draws": 50, "time_budget": 9,
-        "forbid": [(0, 1)], "require": [(1, 2)], "groups": [0, 0, 1, 1], "within": 0.5,
+        "forbid": [(0, 1)], "require": [(1, 2)], "communities": [0, 0, 1, 1], "within": 0.5,
         "between": 0.1, "na": "drop", "max_memory": 1e9,
     }  # fmt: skip
     model = SpikeSlabMRF(**given)
@@ -69,7 +73,7 @@ def test_parameters_are_kept_as_they_were_given() -> None:
         model.set_params(n_drawz=3)
 
 
-def test_a_clone_is_not_fitted_and_fits_to_the_same(fitted: SpikeSlabMRF) -> None:
+def test_a_clone_is_not_fitted_and_reproduces_the_fit(fitted: SpikeSlabMRF) -> None:
     again = clone(fitted)
     with pytest.raises(NotFittedError):
         check_is_fitted(again)
@@ -77,7 +81,7 @@ def test_a_clone_is_not_fitted_and_fits_to_the_same(fitted: SpikeSlabMRF) -> Non
     check_is_fitted(again)
 
 
-def test_fitting_leaves_the_parameters_alone(fitted: SpikeSlabMRF) -> None:
+def test_fitting_does_not_change_the_parameters(fitted: SpikeSlabMRF) -> None:
     expected = quick(n_draws=200).get_params()
     assert fitted.get_params() == expected
 
@@ -97,7 +101,7 @@ def test_a_fit_returns_the_estimator_and_ignores_y() -> None:
     assert same_draws(model, quick().fit(FRAME))
 
 
-# --- what comes out ---------------------------------------------------------------------------
+# --- fitted attributes ------------------------------------------------------------------------
 
 
 def test_attributes_and_their_shapes(fitted: SpikeSlabMRF) -> None:
@@ -118,18 +122,18 @@ def test_attributes_and_their_shapes(fitted: SpikeSlabMRF) -> None:
     np.testing.assert_allclose(fitted.bias_, draws.bias.mean(axis=(0, 1)))
 
 
-def test_the_run_tells_its_settings_and_what_happened(fitted: SpikeSlabMRF) -> None:
-    told = fitted.posterior_.settings
+def test_the_posterior_records_settings_and_info(fitted: SpikeSlabMRF) -> None:
+    recorded = fitted.posterior_.settings
     expected = {
         "preset": "default", "likelihood": "auto", "engine": "exact", "scheme": "collapsed",
         "n_chains": 2, "n_draws": 200, "n_warmup": 20, "seed": 0, "n_rows": 80, "bias_scale": 10.0,
     }  # fmt: skip
-    assert {name: told[name] for name in expected} == expected
-    assert told["inclusion_prior"] == {"a": 5.0, "b": 5.0, "edges": None}
-    assert told["slab_prior"] == {"c": 5.0, "d": 5.0, "sigma0": None}
-    assert told["data_fingerprint"] == sha256(np.asarray(ROWS, np.uint8).tobytes()).hexdigest()
-    assert set(told["versions"]) == {"slabfield", "python", "numpy", "scipy", "numba"}
-    assert json.loads(json.dumps(told)) == told
+    assert {name: recorded[name] for name in expected} == expected
+    assert recorded["inclusion_prior"] == {"a": 5.0, "b": 5.0, "edges": None}
+    assert recorded["slab_prior"] == {"c": 5.0, "d": 5.0, "sigma0": None}
+    assert recorded["data_fingerprint"] == sha256(np.asarray(ROWS, np.uint8).tobytes()).hexdigest()
+    assert set(recorded["versions"]) == {"slabfield", "python", "numpy", "scipy", "numba"}
+    assert json.loads(json.dumps(recorded)) == recorded
     assert len(fitted.posterior_.info) == 2
     assert all(chain["cpu_seconds"] > 0 for chain in fitted.posterior_.info)
     assert fitted.posterior_.feature_names == NAMES
@@ -139,8 +143,8 @@ def test_the_run_tells_its_settings_and_what_happened(fitted: SpikeSlabMRF) -> N
 def test_couplings_are_zero_below_the_threshold_and_means_given_presence_above(
     threshold: float,
 ) -> None:
-    never = symmetric(0, 1, 0.0)
-    model = quick(edge_threshold=threshold, inclusion_prior=never).fit(ROWS)
+    forbidden = symmetric(0, 1, 0.0)
+    model = quick(edge_threshold=threshold, inclusion_prior=forbidden).fit(ROWS)
     draws = model.posterior_.draws
     for edge, (i, j) in enumerate(zip(*np.triu_indices(4, 1), strict=True)):
         present = draws.present[:, :, edge]
@@ -149,7 +153,7 @@ def test_couplings_are_zero_below_the_threshold_and_means_given_presence_above(
             expected = draws.coupling[:, :, edge][present].mean()
         assert model.coupling_[i, j] == pytest.approx(expected)
     chosen = np.count_nonzero(model.coupling_) // 2
-    # conditional odds never make an edge quite certain
+    # averages of conditional probabilities never reach 1
     assert chosen == {0.0: 5, 1.0: 0}.get(threshold, chosen)
     assert chosen < 6
     assert chosen > 0 or threshold == 1.0
@@ -164,7 +168,7 @@ def test_the_strongest_edges_of_a_block_are_found() -> None:
     assert np.all(model.inclusion_probability_[strongest] > 0.5)
     absent = np.triu(~data.field.edges, 1)
     assert model.inclusion_probability_[absent].mean() < 0.4
-    # the strengths too, to what 500 rows can tell
+    # couplings are recovered too, within the precision of 500 rows
     truth = data.field.coupling[strongest]
     np.testing.assert_allclose(model.coupling_[strongest], truth, atol=1.5)
 
@@ -172,7 +176,7 @@ def test_the_strongest_edges_of_a_block_are_found() -> None:
 # --- tables -----------------------------------------------------------------------------------
 
 
-def test_names_of_a_data_frame_are_kept_and_arrays_have_none(fitted: SpikeSlabMRF) -> None:
+def test_column_names_of_a_data_frame_are_stored_and_arrays_have_none(fitted: SpikeSlabMRF) -> None:
     assert fitted.feature_names_in_.tolist() == NAMES
     assert fitted.feature_names_in_.dtype == object
     again = clone(fitted).fit(FRAME).fit(ROWS)
@@ -200,7 +204,7 @@ def test_columns_of_any_two_values_give_the_same_result(
     assert same_draws(model, fitted)
 
 
-def test_numbers_are_cut_where_told(fitted: SpikeSlabMRF) -> None:
+def test_numbers_are_cut_at_the_given_point(fitted: SpikeSlabMRF) -> None:
     table = FRAME.assign(pain=ROWS[:, 3] * 5 + np.arange(80) % 3)
     model = clone(fitted).set_params(binarize={"pain": 5}).fit(table)
     assert model.coding_notes_ == ["Column 'pain': 1 = at least 5, 0 = less than 5."]
@@ -261,7 +265,7 @@ def test_two_rows_and_two_columns_are_enough(
         (4, {"preset": "paper", "likelihood": "exact"}, "exact", "adjusted"),
     ],
 )
-def test_which_engine_and_scheme_are_taken(
+def test_which_engine_and_scheme_are_chosen(
     n_nodes: int, settings: dict[str, str], engine: str, scheme: str
 ) -> None:
     rows = np.random.default_rng(0).integers(0, 2, size=(30, n_nodes))
@@ -271,7 +275,7 @@ def test_which_engine_and_scheme_are_taken(
     assert engine in repr(model.posterior_)
 
 
-def test_the_paper_preset_is_the_papers_settings_unless_told() -> None:
+def test_the_paper_preset_has_the_papers_settings_unless_overridden() -> None:
     model = SpikeSlabMRF(preset="paper", n_particles=64)
     settings = model._settings(100, 12)
     expected = {
@@ -282,7 +286,7 @@ def test_the_paper_preset_is_the_papers_settings_unless_told() -> None:
     assert {name: getattr(settings, name) for name in expected} == expected
 
 
-def test_whole_numbers_for_real_ones_compile_nothing_anew() -> None:
+def test_integers_in_place_of_floats_cause_no_compilation() -> None:
     settings = SpikeSlabMRF(
         preset="paper", step_size=1, persistence=0, add_probability=1, thin=np.int64(3)
     )._settings(100, 12)
@@ -322,11 +326,11 @@ def test_every_kind_of_random_state(make: Callable[[], Any]) -> None:
     model = quick(random_state=make()).fit(ROWS)
     assert same_draws(model, quick(random_state=make()).fit(ROWS))
     assert not same_draws(model, quick(random_state=4).fit(ROWS))
-    # the seed that was used is told, and gives the run again
+    # the seed that was used is recorded, and reproduces the run
     assert same_draws(model, quick(random_state=model.posterior_.settings["seed"]).fit(ROWS))
 
 
-def test_no_random_state_means_another_run_every_time() -> None:
+def test_without_a_random_state_every_run_differs() -> None:
     assert not same_draws(quick(random_state=None).fit(ROWS), quick(random_state=None).fit(ROWS))
 
 
@@ -344,25 +348,25 @@ def test_the_draws_do_not_depend_on_n_jobs(settings: dict[str, Any]) -> None:
 
 
 def test_a_progress_bar_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = quick(progress=True).fit(ROWS)
-    told = capsys.readouterr()
-    assert "2 chains of 50 draws" in told.err
-    assert told.out == ""
-    assert same_draws(shown, quick().fit(ROWS))
+    with_progress = quick(progress=True).fit(ROWS)
+    captured = capsys.readouterr()
+    assert "2 chains of 50 draws" in captured.err
+    assert captured.out == ""
+    assert same_draws(with_progress, quick().fit(ROWS))
     assert capsys.readouterr().err == ""
 
 
-# --- what is refused, before any work ---------------------------------------------------------
+# --- input that is refused before sampling ----------------------------------------------------
 
 
 @pytest.fixture
-def _no_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fail where chains are started."""
+def _no_sampling(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fail if chains are started."""
 
     def fail(*arguments: Any) -> None:
         pytest.fail("the sampler was started")
 
-    monkeypatch.setattr(estimator, "run_chains", fail)
+    monkeypatch.setattr(spike_slab, "run_chains", fail)
 
 
 def symmetric(i: int, j: int, value: float) -> NDArray[np.float64]:
@@ -371,7 +375,7 @@ def symmetric(i: int, j: int, value: float) -> NDArray[np.float64]:
     return matrix
 
 
-@pytest.mark.usefixtures("_no_work")
+@pytest.mark.usefixtures("_no_sampling")
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -423,23 +427,23 @@ def symmetric(i: int, j: int, value: float) -> NDArray[np.float64]:
         ("binarize", "half"),
     ],
 )
-def test_a_parameter_out_of_range_is_named(name: str, value: Any) -> None:
+def test_the_message_names_a_parameter_out_of_range(name: str, value: Any) -> None:
     with pytest.raises(InputError) as caught:
         SpikeSlabMRF(**{name: value}).fit(ROWS)
     assert str(caught.value).startswith(name)
 
 
-@pytest.mark.usefixtures("_no_work")
-def test_a_matrix_is_refused_by_the_names_of_its_pair() -> None:
+@pytest.mark.usefixtures("_no_sampling")
+def test_the_message_names_the_asymmetric_pair_of_a_matrix() -> None:
     matrix = np.full((4, 4), 0.5)
     matrix[1, 2] = 0.7
     with pytest.raises(InputError, match=r"symmetric; for the pair \('work', 'mood'\)"):
         SpikeSlabMRF(inclusion_prior=matrix).fit(FRAME)
 
 
-@pytest.mark.usefixtures("_no_work")
+@pytest.mark.usefixtures("_no_sampling")
 @pytest.mark.parametrize("preset", ["default", "paper"])
-def test_more_nodes_than_the_exact_engine_takes_are_refused(preset: str) -> None:
+def test_too_many_nodes_for_the_exact_engine_are_refused(preset: str) -> None:
     rows = np.random.default_rng(0).integers(0, 2, size=(30, 21))
     with pytest.raises(InputError) as caught:
         SpikeSlabMRF(likelihood="exact", preset=preset).fit(rows)
@@ -449,23 +453,23 @@ def test_more_nodes_than_the_exact_engine_takes_are_refused(preset: str) -> None
     )
 
 
-@pytest.mark.usefixtures("_no_work")
+@pytest.mark.usefixtures("_no_sampling")
 def test_a_full_preconditioner_of_too_many_parameters_is_refused() -> None:
     rows = np.random.default_rng(0).integers(0, 2, size=(30, 70))
     with pytest.raises(InputError, match="takes at most 2000; found 2485"):
         SpikeSlabMRF(preconditioner="full").fit(rows)
 
 
-@pytest.mark.usefixtures("_no_work")
+@pytest.mark.usefixtures("_no_sampling")
 @pytest.mark.parametrize(
     "table",
     [ROWS[:1], ROWS[:, :1], ROWS * 1.0 + np.nan, np.arange(12).reshape(4, 3), [[0, 1], [1]], []],
 )
-def test_tables_that_cannot_be_used_are_refused(table: Any) -> None:
+def test_invalid_tables_are_refused(table: Any) -> None:
     with pytest.raises(InputError):
         SpikeSlabMRF().fit(table)
 
 
-def test_the_paper_has_no_pseudo_likelihood() -> None:
+def test_the_paper_preset_refuses_the_pseudo_likelihood() -> None:
     with pytest.raises(ValueError, match="Leave the preset out"):
         quick(preset="paper", likelihood="pseudo").fit(ROWS)

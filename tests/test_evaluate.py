@@ -1,4 +1,4 @@
-"""The measures: against enumeration, elimination, plain NumPy and scikit-learn."""
+"""Evaluation measures against enumeration, elimination, plain NumPy and scikit-learn."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from sklearn.metrics import f1_score, precision_score, recall_score
 
 from slabfield import SpikeSlabMRF, evaluate
 from slabfield.baselines import ChowLiuTree
-from slabfield.checks import InputError
 from slabfield.datasets import draw_rows, make_block, make_lattice
-from slabfield.exact import elimination, enumeration
+from slabfield.inference import elimination, enumeration
 from slabfield.kernels.annealing import anneal
-from slabfield.kernels.conditional import conditional_log_probabilities
-from slabfield.kernels.gibbs import new_lanes
+from slabfield.kernels.gibbs import new_streams
+from slabfield.kernels.row_conditionals import conditional_log_probabilities
 from slabfield.models.field import BinaryField
+from slabfield.validation import InputError
 
 Array = NDArray[np.float64]
 
@@ -52,12 +52,12 @@ def test_conditionals_equal_enumeration(size: int) -> None:
     found = evaluate.conditional_log_likelihood(field, rows, groups)
     expected = [by_enumeration(field, *pair) for pair in zip(rows, groups, strict=True)]
     assert np.allclose(found, expected, atol=1e-11)
-    # the check can fail: another strength is seen
+    # the test has power: other couplings fail it
     other = BinaryField(field.bias, 1.1 * field.coupling)
     assert not np.allclose(evaluate.conditional_log_likelihood(other, rows, groups), expected)
 
 
-def test_all_nodes_make_the_likelihood() -> None:
+def test_the_group_of_all_nodes_gives_the_likelihood() -> None:
     field, rows = random_field(12, 3), random_rows(30, 12)
     exact = enumeration.log_likelihood(field, rows)
     assert np.allclose(evaluate.conditional_log_likelihood(field, rows), exact)
@@ -65,7 +65,7 @@ def test_all_nodes_make_the_likelihood() -> None:
     assert np.allclose(evaluate.conditional_log_likelihood(field, rows, shuffled), exact)
 
 
-def test_a_group_of_sixteen_among_many_and_strong_couplings() -> None:
+def test_a_group_of_sixteen_among_many_nodes_with_strong_couplings() -> None:
     field, rows = random_field(40, 4, scale=6.0), random_rows(3, 40)
     found = evaluate.conditional_log_likelihood(field, rows, np.arange(16) * 2)
     expected = [by_enumeration(field, row, np.arange(16) * 2) for row in rows]
@@ -87,20 +87,20 @@ def test_a_mixture_averages_probabilities() -> None:
 def test_compiled_conditionals_equal_their_plain_python() -> None:
     field, rows = random_field(6, 5), random_rows(5, 6).astype(float)
     groups = np.array([[0, 2], [1, 5], [3, 4], [5, 0], [2, 1]])
-    ours, plain = np.zeros(5), np.zeros(5)
+    compiled, plain = np.zeros(5), np.zeros(5)
     arguments = (np.array(field.bias), np.array(field.coupling), rows, groups)
-    conditional_log_probabilities(*arguments, ours)
+    conditional_log_probabilities(*arguments, compiled)
     conditional_log_probabilities.py_func(*arguments, plain)
-    assert np.allclose(ours, plain, atol=1e-14)
+    assert np.allclose(compiled, plain, atol=1e-14)
 
 
-def test_patches_are_squares_at_every_place() -> None:
+def test_patches_are_squares_at_uniformly_random_positions() -> None:
     patches = evaluate.lattice_patches((5, 4), 4000, random_state=1)
     rows, columns = patches // 4, patches % 4
     assert np.array_equal(rows - rows[:, :1], np.tile(np.repeat([0, 1, 2], 3), (4000, 1)))
     assert np.array_equal(columns - columns[:, :1], np.tile([0, 1, 2] * 3, (4000, 1)))
-    places, counts = np.unique(patches[:, 0], return_counts=True)
-    assert places.tolist() == [0, 1, 4, 5, 8, 9]
+    corners, counts = np.unique(patches[:, 0], return_counts=True)
+    assert corners.tolist() == [0, 1, 4, 5, 8, 9]
     assert abs(counts - 4000 / 6).max() < 4.5 * np.sqrt(4000 / 6)
 
 
@@ -161,7 +161,7 @@ def test_the_true_field_predicts_best() -> None:
             assert measure(field) > measure(model)
 
 
-def test_the_exact_method_that_fits_is_taken() -> None:
+def test_auto_chooses_a_feasible_exact_method() -> None:
     small, lattice = random_field(6, 0), make_lattice(3, random_state=1)
     assert evaluate.log_likelihood(small, random_rows(3, 6)).method == "enumeration"
     result = evaluate.log_likelihood(lattice.field, lattice.rows)
@@ -177,7 +177,7 @@ def test_the_exact_method_that_fits_is_taken() -> None:
         evaluate.log_partition(small, "guess")  # type: ignore[arg-type]
 
 
-def test_annealing_is_within_its_error_bars() -> None:
+def test_annealing_is_within_its_standard_errors() -> None:
     field = make_lattice(2, random_state=4).field
     exact = elimination.log_partition(field)
     scores = []
@@ -190,12 +190,12 @@ def test_annealing_is_within_its_error_bars() -> None:
         scores.append((found.value - exact) / found.standard_error)
     assert abs(np.mean(scores)) < 4 / np.sqrt(20)
     assert 0.5 < np.std(scores) < 1.7
-    # and a field that is a little stronger would be seen
+    # the test has power: a field that is 2% stronger would fail it
     stronger = BinaryField(field.bias, 1.02 * field.coupling)
     assert abs(elimination.log_partition(stronger) - exact) > 4 * 0.05 / np.sqrt(20)
 
 
-def test_annealed_likelihoods_carry_the_error_of_the_constant() -> None:
+def test_annealed_likelihoods_have_the_standard_error_of_the_constant() -> None:
     field, rows, _ = make_lattice(4, shape=(6, 6), random_state=4)
     annealed = evaluate.log_likelihood(field, rows, "annealing", 0, n_temperatures=100)
     exact = evaluate.log_likelihood(field, rows)
@@ -208,22 +208,22 @@ def test_annealed_likelihoods_carry_the_error_of_the_constant() -> None:
 
 def test_compiled_annealing_equals_its_plain_python() -> None:
     field, rng = random_field(4, 1), np.random.default_rng(0)
-    neighbours = np.array([[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]], np.int32)
-    weights = np.take_along_axis(field.coupling, neighbours.astype(int), axis=1)
+    neighbors = np.array([[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]], np.int32)
+    weights = np.take_along_axis(field.coupling, neighbors.astype(int), axis=1)
     base, degree = np.zeros(4), np.full(4, 3)
     states = (rng.random((4, 33)) < 0.5).astype(np.float32)
-    lanes, found = new_lanes(33, rng), []
+    streams, found = new_streams(33, rng), []
     for function in (anneal, anneal.py_func):
         logs = np.zeros(33)
         function(
-            states.copy(), base, np.array(field.bias), neighbours, weights, degree,
-            np.linspace(0, 1, 6), 2, lanes.copy(), logs,
+            states.copy(), base, np.array(field.bias), neighbors, weights, degree,
+            np.linspace(0, 1, 6), 2, streams.copy(), logs,
         )  # fmt: skip
         found.append(logs)
     assert np.allclose(found[0], found[1], atol=1e-6)
 
 
-def test_draws_of_a_posterior_are_fields() -> None:
+def test_posterior_draws_become_fields() -> None:
     rows = make_block(60, random_state=0, n_groups=1).rows
     model = SpikeSlabMRF(n_draws=50, n_chains=2, random_state=0, n_jobs=1).fit(rows)
     fields = evaluate.draw_fields(model.posterior_, 1000)
@@ -277,23 +277,24 @@ def test_the_curve_passes_through_every_threshold() -> None:
         evaluate.precision_recall(np.zeros((3, 3)), np.zeros((3, 3)))
 
 
-def test_calibration_of_honest_and_of_overconfident_probabilities() -> None:
+def test_calibration_of_calibrated_and_of_overconfident_probabilities() -> None:
     rng = np.random.default_rng(0)
     upper = np.triu(rng.random((200, 200)), 1)
-    chance = upper + upper.T
-    drawn = np.triu(rng.random((200, 200)) < chance, 1)
+    probability = upper + upper.T
+    drawn = np.triu(rng.random((200, 200)) < probability, 1)
     truth = drawn | drawn.T
-    table = evaluate.calibration(truth, chance)
+    table = evaluate.calibration(truth, probability)
     assert table.n_pairs.sum() == 19900
     assert len(table) == 10
     inside = (table.share_low <= table.mean_probability) & (
         table.mean_probability <= table.share_high
     )
     assert inside.sum() >= 8
-    sure = evaluate.calibration(truth, np.where(chance > 0.5, chance**0.3, chance**3))
+    extreme = np.where(probability > 0.5, probability**0.3, probability**3)
+    sure = evaluate.calibration(truth, extreme)
     outside = (sure.share_low > sure.mean_probability) | (sure.share_high < sure.mean_probability)
     assert outside.all()
-    pooled = evaluate.calibration([truth, truth], np.stack([chance, chance]), n_bins=5)
+    pooled = evaluate.calibration([truth, truth], np.stack([probability, probability]), n_bins=5)
     assert pooled.n_pairs.sum() == 2 * 19900
 
 
@@ -311,7 +312,7 @@ def test_bad_matrices_are_refused() -> None:
         evaluate.calibration([good], np.zeros((2, 3, 3)))
 
 
-def test_held_out_rows_of_a_made_field_can_be_scored() -> None:
+def test_the_mean_log_likelihood_of_a_known_field_is_its_negative_entropy() -> None:
     field = make_block(10, random_state=1).field
     rows = draw_rows(field, 3000, random_state=5)
     found = evaluate.log_likelihood(field, rows).values

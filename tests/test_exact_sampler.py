@@ -1,4 +1,4 @@
-"""The exact samplers as a whole: against integration over all structures, and calibrated."""
+"""The exact samplers: against integration over all structures, and calibrated."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import pytest
 
 from ranks import BIAS_SCALE, rank_p_value
 from reference import evidence_and_mean
-from slabfield.exact import enumeration
+from slabfield.adaptation.preconditioner import Problem
+from slabfield.chains.chain_run import run_chain
+from slabfield.configuration import bayes_exact, gold_standard, paper
+from slabfield.inference import enumeration
 from slabfield.models.binary import BinaryPairwise
 from slabfield.models.loglinear import Interaction, LogLinear
 from slabfield.priors import Prior
-from slabfield.sampler.run import run_chain
-from slabfield.sampler.settings import bayes_exact, gold_standard, paper
-from slabfield.sampler.warmup import Problem
 
 
 def silent(_):
@@ -37,8 +37,8 @@ def toy_problem() -> Problem:
     rng = np.random.default_rng(4)
     states = np.array(list(product(range(2), range(2), range(3))))
     truth = model.log_potential(states, np.array([0.2, -0.3, 0.1, 0.4]), np.array([0.9, -0.5, 0.3]))
-    chance = np.exp(truth) / np.exp(truth).sum()
-    rows = states[rng.choice(len(states), 80, p=chance)]
+    probability = np.exp(truth) / np.exp(truth).sum()
+    rows = states[rng.choice(len(states), 80, p=probability)]
     prior = Prior.standard(2, inclusion=0.4, slab=1.0, bias_scale=2.0)
     return Problem(model, rows, model.sums(rows), prior)
 
@@ -104,7 +104,7 @@ def test_exact_sampler_matches_integration(name):
     assert np.abs(found_mean - mean).max() < 0.03
 
 
-def test_integration_tells_a_wrong_coupling():
+def test_integration_detects_a_wrong_coupling():
     problem = toy_problem()
     sums = problem.sums
     wrong = problem._replace(sums=sums._replace(coupling=1.1 * sums.coupling))
@@ -113,11 +113,11 @@ def test_integration_tells_a_wrong_coupling():
     assert np.abs(found_mean - mean).max() > 0.03 or np.abs(found - probability).max() > 0.015
 
 
-def test_particles_of_the_toy_model_come_near():
-    # An approximate engine: its error is what it is, and has no business being large
+def test_particles_of_the_toy_model_are_close():
+    # an approximate engine: its error should be small, but is not zero
     problem = toy_problem()
     probability, mean = integrated(problem)
-    # windows wide enough that a group of two is born and dies some hundreds of times
+    # windows so wide that a group of two parameters is born and dies some hundreds of times
     settings = replace(
         paper(), step_size=0.03, jump_scale=1.0, n_draws=1_500, thin=100, n_warmup=100
     )
@@ -139,7 +139,7 @@ def test_calibration(settings):
     assert rank_p_value(MODEL, PRIOR, 50, settings, 200) > 1e-3
 
 
-def test_calibration_notices_a_wrong_coupling():
+def test_calibration_detects_a_wrong_coupling():
     assert rank_p_value(MODEL, PRIOR, 50, COLLAPSED, 400, scale=1.1) < 1e-3
 
 

@@ -1,4 +1,4 @@
-"""What every model of rows answers after a fit: scores, new rows, predictions, a summary."""
+"""The interface of all estimators after a fit: score, sample, predict, representation."""
 
 import itertools
 import json
@@ -25,12 +25,12 @@ from sklearn.preprocessing import Binarizer, FunctionTransformer
 
 import slabfield
 from slabfield import SpikeSlabMRF
-from slabfield.baselines import ChowLiuTree, L1Neighbourhood, L1PseudoLikelihood
-from slabfield.checks import InputError, InputWarning
+from slabfield.baselines import ChowLiuTree, L1Neighborhood, L1PseudoLikelihood
 from slabfield.datasets import make_block
-from slabfield.evaluate import draw_fields, draw_rows, node_probabilities, prediction, sampling
-from slabfield.face import compiling, tell_of_compiling
+from slabfield.estimators import compile_notice, notify_compiling
+from slabfield.evaluate import draw_fields, node_probabilities, prediction, sample_rows, sampling
 from slabfield.models.field import BinaryField
+from slabfield.validation import InputError, InputWarning
 
 ROWS = make_block(120, random_state=3, n_groups=1).rows
 NAMES = ["sleep", "work", "mood", "pain"]
@@ -39,7 +39,7 @@ TRAIN, TEST = FRAME[:80], FRAME[80:]
 
 MODELS: list[Any] = [
     SpikeSlabMRF(n_chains=1, n_draws=40, n_warmup=20, random_state=0),
-    L1Neighbourhood(strength=0.02),
+    L1Neighborhood(strength=0.02),
     L1PseudoLikelihood(strength=0.02),
     ChowLiuTree(),
 ]
@@ -56,25 +56,27 @@ def all_states(n_nodes: int) -> NDArray[np.int64]:
     return np.array(list(itertools.product([0, 1], repeat=n_nodes)))
 
 
-def weights_of(field: BinaryField) -> NDArray[np.float64]:
+def probabilities_of(field: BinaryField) -> NDArray[np.float64]:
     weights = np.exp(field.log_potential(all_states(field.n_nodes)))
     return weights / weights.sum()
 
 
-def by_hand(
+def brute_force(
     fields: list[BinaryField], row: NDArray[Any], unknown: NDArray[Any], node: int
 ) -> float:
-    """P(node = 1 given what is known of the others), from the table of all states."""
+    """P(node = 1 given the known entries of the others), from the table of all states."""
     states = all_states(len(row))
-    fits = np.ones(len(states), bool)
+    consistent = np.ones(len(states), bool)
     for j in range(len(row)):
         if j != node and not unknown[j]:
-            fits &= states[:, j] == row[j]
-    chances = []
+            consistent &= states[:, j] == row[j]
+    conditionals = []
     for field in fields:
-        weights = weights_of(field)
-        chances.append(weights[fits & (states[:, node] == 1)].sum() / weights[fits].sum())
-    return float(np.mean(chances))
+        joint = probabilities_of(field)
+        conditionals.append(
+            joint[consistent & (states[:, node] == 1)].sum() / joint[consistent].sum()
+        )
+    return float(np.mean(conditionals))
 
 
 # --- score ------------------------------------------------------------------------------------
@@ -84,60 +86,60 @@ def by_hand(
 def test_the_score_is_the_mean_pseudo_log_likelihood(model: Any) -> None:
     model = clone(model).fit(TRAIN)
     x = TEST.to_numpy(float)
-    chance = np.mean(
+    probability = np.mean(
         [1 / (1 + np.exp(-(field.bias + x @ field.coupling))) for field in fields_of(model)], axis=0
     )
-    expected = np.log(np.where(x == 1, chance, 1 - chance)).sum(axis=1).mean()
+    expected = np.log(np.where(x == 1, probability, 1 - probability)).sum(axis=1).mean()
     assert model.score(TEST) == pytest.approx(expected)
     assert model.score(TEST, y=np.zeros(len(TEST))) == model.score(TEST)
     assert model.score(TEST) > 4 * np.log(0.5)
 
 
 @every_model
-def test_nothing_is_answered_before_a_fit(model: Any) -> None:
-    for ask in (
+def test_an_unfitted_estimator_raises(model: Any) -> None:
+    for call in (
         lambda m: m.score(TEST),
         lambda m: m.sample(2),
         lambda m: m.predict_proba(TEST),
         lambda m: m.conditional_log_likelihood(TEST, ["sleep"]),
     ):
         with pytest.raises(NotFittedError):
-            ask(clone(model))
+            call(clone(model))
 
 
 # --- prediction -------------------------------------------------------------------------------
 
 
 @every_model
-def test_predictions_are_those_of_the_table_of_all_states(model: Any) -> None:
+def test_predictions_equal_enumeration(model: Any) -> None:
     model = clone(model).fit(TRAIN)
     fields, rows = fields_of(model), TEST.to_numpy()[:6]
     unknown = np.random.default_rng(0).random(rows.shape) < 0.5
-    holey = np.where(unknown, np.nan, rows)
+    incomplete = np.where(unknown, np.nan, rows)
     expected = [
-        [by_hand(fields, rows[r], unknown[r], i) for i in range(4)] for r in range(len(rows))
+        [brute_force(fields, rows[r], unknown[r], i) for i in range(4)] for r in range(len(rows))
     ]
-    found = model.predict_proba(pd.DataFrame(holey, columns=NAMES))
+    found = model.predict_proba(pd.DataFrame(incomplete, columns=NAMES))
     np.testing.assert_allclose(found, expected)
-    # a mask says the same, whatever the entries are
+    # a mask gives the same, whatever the masked entries are
     np.testing.assert_allclose(model.predict_proba(TEST.head(6), mask=unknown), found)
-    nothing = np.zeros(4, bool)
+    none_unknown = np.zeros(4, bool)
     np.testing.assert_allclose(
         model.predict_proba(TEST.head(6)),
-        [[by_hand(fields, row, nothing, i) for i in range(4)] for row in rows],
+        [[brute_force(fields, row, none_unknown, i) for i in range(4)] for row in rows],
     )
 
 
 @every_model
-def test_named_nodes_are_predicted_together_from_the_others(model: Any) -> None:
+def test_named_nodes_are_predicted_jointly_from_the_others(model: Any) -> None:
     model = clone(model).fit(TRAIN)
     hidden = np.array([False, True, False, True])
     rows = TEST.to_numpy()[:5]
     found = model.predict_proba(TEST.head(5), nodes=["pain", "work"])
-    expected = [[by_hand(fields_of(model), row, hidden, i) for i in (3, 1)] for row in rows]
+    expected = [[brute_force(fields_of(model), row, hidden, i) for i in (3, 1)] for row in rows]
     np.testing.assert_allclose(found, expected)
     np.testing.assert_array_equal(found, model.predict_proba(TEST.head(5), nodes=[3, 1]))
-    # their entries are not looked at
+    # their entries are ignored
     other = TEST.head(5).assign(pain="?", work=np.nan)
     np.testing.assert_array_equal(found, model.predict_proba(other, nodes=["pain", "work"]))
     one = model.predict_proba(TEST.head(5), nodes="pain", as_frame=True)
@@ -156,13 +158,13 @@ def test_named_nodes_are_predicted_together_from_the_others(model: Any) -> None:
         ([True], "got True"),
     ],
 )
-def test_nodes_that_there_are_not(nodes: Any, message: str) -> None:
+def test_unknown_nodes_are_refused(nodes: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         ChowLiuTree().fit(TRAIN).predict_proba(TEST, nodes=nodes)
 
 
 @pytest.mark.parametrize("mask", [np.zeros((40, 3), bool), np.zeros((40, 4)), "all"])
-def test_a_mask_of_another_shape_or_kind(mask: Any) -> None:
+def test_a_mask_of_another_shape_or_type_is_refused(mask: Any) -> None:
     with pytest.raises(InputError, match="mask must hold True and False"):
         ChowLiuTree().fit(TRAIN).predict_proba(TEST, mask=mask)
 
@@ -177,12 +179,12 @@ def test_many_unknown_nodes_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None
     field, rng = random_field(7, 0, 0.5), np.random.default_rng(1)
     rows, unknown = rng.integers(0, 2, (12, 7)), rng.random((12, 7)) < 0.6
     exact = node_probabilities(field, rows, unknown)
-    expected = [[by_hand([field], rows[r], unknown[r], i) for i in range(7)] for r in range(12)]
+    expected = [[brute_force([field], rows[r], unknown[r], i) for i in range(7)] for r in range(12)]
     np.testing.assert_allclose(exact, expected)
     monkeypatch.setattr(prediction, "MOST_ENUMERATED", 1)
     sampled = node_probabilities(field, rows, unknown, random_state=0)
     assert 0 < np.abs(sampled - exact).max() < 0.05
-    # and few: a wrong field is told apart by this test
+    # the test has power: a wrong field fails it
     wrong = node_probabilities(BinaryField(field.bias, 1.5 * field.coupling), rows, unknown)
     assert np.abs(wrong - exact).max() > 0.05
 
@@ -191,16 +193,16 @@ def test_many_unknown_nodes_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @every_model
-def test_new_rows_have_the_moments_of_the_model(model: Any) -> None:
+def test_new_rows_have_the_distribution_of_the_model(model: Any) -> None:
     model = clone(model).fit(TRAIN)
     rows = model.sample(4_000, random_state=1)
     assert rows.shape == (4_000, 4)
     assert rows.dtype == np.uint8
     states = all_states(4)
-    chance = np.mean([weights_of(field) for field in fields_of(model)], axis=0)
-    seen = np.array([np.mean(np.all(rows == state, axis=1)) for state in states])
-    # 4 standard errors of a share, and what posterior draws beyond the hundred differ by
-    assert np.all(np.abs(seen - chance) < 4 * np.sqrt(chance / 4_000) + 0.01)
+    probability = np.mean([probabilities_of(field) for field in fields_of(model)], axis=0)
+    share = np.array([np.mean(np.all(rows == state, axis=1)) for state in states])
+    # 4 standard errors, plus 0.01 because rows also come from other posterior draws
+    assert np.all(np.abs(share - probability) < 4 * np.sqrt(probability / 4_000) + 0.01)
     np.testing.assert_array_equal(rows, model.sample(4_000, random_state=1))
     assert not np.array_equal(rows, model.sample(4_000, random_state=2))
     frame = model.sample(3, np.random.RandomState(0), as_frame=True)
@@ -208,29 +210,29 @@ def test_new_rows_have_the_moments_of_the_model(model: Any) -> None:
 
 
 @pytest.mark.parametrize("n", [0, -1, 2.5, None])
-def test_how_many_rows(n: Any) -> None:
+def test_a_bad_number_of_rows_is_refused(n: Any) -> None:
     with pytest.raises(InputError, match="n must be a whole number"):
         ChowLiuTree().fit(TRAIN).sample(n)
 
 
-@pytest.mark.parametrize("way", ["enumeration", "elimination", "gibbs"])
-def test_every_way_to_draw_rows(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if way != "enumeration":
+@pytest.mark.parametrize("method", ["enumeration", "elimination", "gibbs"])
+def test_every_method_to_sample_rows(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if method != "enumeration":
         monkeypatch.setattr(sampling, "MOST_ENUMERATED", 1)
-    if way == "gibbs":
+    if method == "gibbs":
         monkeypatch.setattr(sampling, "MEMORY_LIMIT", 1)
         monkeypatch.setattr(sampling, "N_SWEEPS", 50)
     field = random_field(5, 4, 0.6)
-    rows = draw_rows(field, 6_000, random_state=0)
-    chance = weights_of(field)
-    seen = np.array([np.mean(np.all(rows == state, axis=1)) for state in all_states(5)])
-    statistic = 6_000 * np.sum((seen - chance) ** 2 / chance)
+    rows = sample_rows(field, 6_000, random_state=0)
+    probability = probabilities_of(field)
+    share = np.array([np.mean(np.all(rows == state, axis=1)) for state in all_states(5)])
+    statistic = 6_000 * np.sum((share - probability) ** 2 / probability)
     assert statistic < 61.1  # chi-square, 31 degrees of freedom, 1 in 1,000
-    wrong = weights_of(BinaryField(field.bias, 1.2 * field.coupling))
-    assert 6_000 * np.sum((seen - wrong) ** 2 / wrong) > 61.1
+    wrong = probabilities_of(BinaryField(field.bias, 1.2 * field.coupling))
+    assert 6_000 * np.sum((share - wrong) ** 2 / wrong) > 61.1
 
 
-def test_few_rows_come_from_draws_at_random() -> None:
+def test_few_rows_come_from_random_posterior_draws() -> None:
     model = clone(MODELS[0]).fit(TRAIN)
     first = {tuple(model.sample(1, random_state=k)[0]) for k in range(30)}
     assert len(first) > 3
@@ -243,20 +245,20 @@ def test_few_rows_come_from_draws_at_random() -> None:
 def test_a_group_given_the_rest(model: Any) -> None:
     model = clone(model).fit(TRAIN)
     one = model.conditional_log_likelihood(TEST, "mood")
-    chance = model.predict_proba(TEST)[:, 2]
-    expected = np.log(np.where(TEST["mood"] == 1, chance, 1 - chance))
+    probability = model.predict_proba(TEST)[:, 2]
+    expected = np.log(np.where(TEST["mood"] == 1, probability, 1 - probability))
     np.testing.assert_allclose(one, expected)
     np.testing.assert_allclose(model.conditional_log_likelihood(TEST, [2]), expected)
     own = np.tile([2], (len(TEST), 1))
     np.testing.assert_allclose(model.conditional_log_likelihood(TEST, own), expected)
     whole = model.conditional_log_likelihood(TEST)
     states = {tuple(state): k for k, state in enumerate(all_states(4).tolist())}
-    weights = np.mean([weights_of(field) for field in fields_of(model)], axis=0)
-    places = [states[tuple(row)] for row in TEST.to_numpy().tolist()]
-    np.testing.assert_allclose(whole, np.log(weights[places]))
+    joint = np.mean([probabilities_of(field) for field in fields_of(model)], axis=0)
+    index = [states[tuple(row)] for row in TEST.to_numpy().tolist()]
+    np.testing.assert_allclose(whole, np.log(joint[index]))
 
 
-# --- tables of every kind, coded as the fitted one --------------------------------------------
+# --- tables of every kind, encoded like the fitted one ----------------------------------------
 
 
 @every_model
@@ -301,19 +303,19 @@ def test_polars_columns_of_every_kind() -> None:
     assert tree.node_names_ == frame.columns
     same = ChowLiuTree(binarize={"grade": "median"}).fit(frame.to_pandas())
     np.testing.assert_array_equal(tree.coupling_, same.coupling_)
-    holey = frame.with_columns(
+    incomplete = frame.with_columns(
         truth=pl.Series([True, None, False, True]), grade=pl.Series([1, 2, 1, None])
     )
     with pytest.raises(InputError, match=r"missing values.*'truth' \(1\) and 'grade' \(1\)"):
-        ChowLiuTree().fit(holey)
+        ChowLiuTree().fit(incomplete)
 
 
-def test_rows_are_coded_as_the_fitted_table_was() -> None:
+def test_rows_are_encoded_like_the_fitted_table() -> None:
     words = FRAME.replace({"sleep": {0: "no", 1: "yes"}}).assign(pain=FRAME["pain"] * 3 + 1)
     plain = ChowLiuTree().fit(FRAME[:80])
     tree = ChowLiuTree(binarize={"pain": 2}).fit(words[:80])
     assert tree.score(words[80:]) == plain.score(FRAME[80:])
-    # one row, and one value of a column, tell nothing of the coding: that of the fit is kept
+    # a single row, or a constant column, does not change the coding of the fit
     assert tree.score(words[80:81]) == plain.score(FRAME[80:81])
     assert tree.score(words[80:].assign(pain=9.5)) == plain.score(FRAME[80:].assign(pain=1))
     with pytest.raises(InputError, match=r"'sleep' must hold 'no' and 'yes'.*holds 'maybe'"):
@@ -328,7 +330,7 @@ def test_rows_are_coded_as_the_fitted_table_was() -> None:
         tree.score(words[80:].assign(work=2))
 
 
-def test_a_value_that_was_not_there_stands_for_the_other_one() -> None:
+def test_an_unseen_value_of_a_constant_column_is_its_other_value() -> None:
     with pytest.warns(InputWarning, match="same value"):
         tree = ChowLiuTree().fit(FRAME.assign(work="yes"))
     assert tree.coding_[1] == ((None, "yes"), None)
@@ -354,14 +356,14 @@ def test_names_and_order_of_columns_are_checked(model: Any) -> None:
         bare.score(TEST)
 
 
-def test_halves_by_the_median() -> None:
+def test_columns_are_cut_at_their_median() -> None:
     rng = np.random.default_rng(0)
     numbers = pd.DataFrame({"a": rng.normal(size=60), "b": rng.normal(size=60), "c": [0, 1] * 30})
     tree = ChowLiuTree(binarize="median").fit(numbers)
     (_, a), (_, b), (_, c) = tree.coding_
     assert (numbers["a"] >= a).sum() == (numbers["b"] >= b).sum() == 30
     assert c is None
-    # most values equal: the cut is where something is left on both sides
+    # most values are equal: the cut leaves values on both sides
     skewed = ChowLiuTree(binarize="median").fit(numbers.assign(c=[5] * 50 + [9] * 10))
     assert skewed.coding_[2][1] == 9.0
 
@@ -370,13 +372,13 @@ def test_halves_by_the_median() -> None:
 
 
 @every_model
-def test_a_grid_search_maximises_the_score(model: Any) -> None:
+def test_a_grid_search_maximizes_the_score(model: Any) -> None:
     name = {"SpikeSlabMRF": "inclusion_prior", "ChowLiuTree": "smoothing"}.get(
         type(model).__name__, "strength"
     )
     grid = {"inclusion_prior": [0.5, 0.001], "smoothing": [1.0, 1e5], "strength": [0.02, 5.0]}
     search = GridSearchCV(model, {name: grid[name]}, cv=2, error_score="raise").fit(FRAME)
-    # the second of each leaves no edges, and the rows have some
+    # the second of each leaves no edges, but the true field has some
     assert search.best_params_ == {name: grid[name][0]}
     assert search.best_score_ == pytest.approx(
         cross_val_score(clone(model).set_params(**{name: grid[name][0]}), FRAME, cv=2).mean()
@@ -385,7 +387,7 @@ def test_a_grid_search_maximises_the_score(model: Any) -> None:
 
 
 @every_model
-def test_in_a_pipeline(model: Any) -> None:
+def test_estimators_work_in_a_pipeline(model: Any) -> None:
     numbers = FRAME.to_numpy() * 4.0 - 1.0
     pipeline = make_pipeline(Binarizer(threshold=1.0), clone(model)).fit(numbers[:80])
     direct = clone(model).fit(ROWS[:80])
@@ -398,7 +400,7 @@ def test_in_a_pipeline(model: Any) -> None:
 
 
 @every_model
-def test_cloned_pickled_and_set(model: Any) -> None:
+def test_estimators_can_be_cloned_and_pickled(model: Any) -> None:
     fitted = clone(model).set_params(binarize="median").fit(TRAIN)
     again = pickle.loads(pickle.dumps(fitted))
     assert again.get_params() == fitted.get_params()
@@ -412,7 +414,7 @@ def test_cloned_pickled_and_set(model: Any) -> None:
 
 
 @every_model
-def test_the_summary_says_what_was_found(model: Any) -> None:
+def test_the_representation_summarizes_the_fit(model: Any) -> None:
     model = clone(model)
     before = model._repr_html_()
     assert "sk-top-container" in before
@@ -430,31 +432,32 @@ def test_the_summary_says_what_was_found(model: Any) -> None:
 
 def test_the_summary_of_a_posterior_counts_its_edges() -> None:
     model = clone(MODELS[0]).set_params(require=[(0, 1)], forbid=[(2, 3)]).fit(TRAIN)
-    chance = model.posterior_.edge_probability
-    supported, undecided = (chance >= 0.9).sum(), ((chance > 0.1) & (chance < 0.9)).sum()
+    probability = model.posterior_.edge_probability
+    supported = (probability >= 0.9).sum()
+    undecided = ((probability > 0.1) & (probability < 0.9)).sum()
     assert supported >= 1
     assert f"edges supported {supported} of 6, undecided {undecided}, converged no" in repr(model)
     assert model.posterior_.warnings
     assert "chain" in model._repr_html_()
 
 
-def test_names_and_values_are_shown_as_text() -> None:
+def test_names_and_values_are_escaped() -> None:
     evil = "<script>alert(1)</script>"
     frame = TRAIN.rename(columns={"sleep": evil}).replace({evil: {0: "<u a>", 1: "<u b>"}})
-    told = clone(MODELS[0]).set_params(forbid=[(evil, "work")])
-    for model in (told, ChowLiuTree()):
+    sampler = clone(MODELS[0]).set_params(forbid=[(evil, "work")])
+    for model in (sampler, ChowLiuTree()):
         html = model.fit(frame)._repr_html_()
         assert evil not in html
         assert "<u " not in html
         in_pipeline = make_pipeline(model).fit(frame)._repr_html_()
         assert evil not in in_pipeline
-    assert "&lt;u b&gt;" in told._repr_html_()
+    assert "&lt;u b&gt;" in sampler._repr_html_()
 
 
 # --- compiling --------------------------------------------------------------------------------
 
 
-def test_compiling_is_told_once_with_its_time(
+def test_compilation_is_announced_once_and_timed(
     caplog: pytest.LogCaptureFixture,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -469,16 +472,16 @@ def test_compiling_is_told_once_with_its_time(
         def cancel(self) -> None:
             pass
 
-    monkeypatch.setattr(compiling, "WORTH_TELLING", 0.0)
-    monkeypatch.setattr(compiling, "Timer", AtOnce)
-    monkeypatch.setattr(compiling, "_told", False)
+    monkeypatch.setattr(compile_notice, "MIN_SECONDS", 0.0)
+    monkeypatch.setattr(compile_notice, "Timer", AtOnce)
+    monkeypatch.setattr(compile_notice, "_announced", False)
     with caplog.at_level(logging.INFO, logger="slabfield"):
-        for aloud in (True, False):
+        for verbose in (True, False):
             twice = numba.njit(lambda x: 2 * x)
-            with tell_of_compiling(aloud):
+            with notify_compiling(verbose):
                 assert twice(3) == 6
-        with tell_of_compiling(True):
-            assert twice(4) == 8  # compiled before
+        with notify_compiling(True):
+            assert twice(4) == 8  # already compiled
     begins, took, again = caplog.messages
     assert begins.startswith("Compiling for this machine; the first run with each likelihood")
     assert took.startswith("Compiling took 0 s")
@@ -489,12 +492,12 @@ def test_compiling_is_told_once_with_its_time(
     assert written.out == ""
 
 
-def test_many_short_compilations_are_told_of_like_one_long_one(
+def test_many_short_compilations_are_announced_like_one_long_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     waits = []
 
-    class Noted:
+    class RecordingTimer:
         daemon = True
 
         def __init__(self, seconds: float, act: Callable[[], None]) -> None:
@@ -507,35 +510,35 @@ def test_many_short_compilations_are_told_of_like_one_long_one(
             pass
 
     clock = itertools.count(step=0.75)
-    monkeypatch.setattr(compiling, "Timer", Noted)
-    monkeypatch.setattr(compiling, "monotonic", lambda: next(clock))
-    monkeypatch.setattr(compiling, "_told", False)
-    found = compiling._Compiling(aloud=False)
+    monkeypatch.setattr(compile_notice, "Timer", RecordingTimer)
+    monkeypatch.setattr(compile_notice, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(compile_notice, "_announced", False)
+    timer = compile_notice._CompileTimer(verbose=False)
     for _ in range(4):
-        found.start()
-        found.end()
+        timer.start()
+        timer.end()
     assert waits == [2.0, 1.25, 0.5, 0.0]
 
 
-def test_a_first_fit_tells_and_a_second_process_need_not(tmp_path: Path) -> None:
+def test_a_first_fit_announces_compilation_and_a_second_process_need_not(tmp_path: Path) -> None:
     code = (
         "import json, logging, sys\n"
-        "from slabfield.face import compiling\n"
-        "compiling.WORTH_TELLING = float(sys.argv[1])\n"
-        "told = []\n"
+        "from slabfield.estimators import compile_notice\n"
+        "compile_notice.MIN_SECONDS = float(sys.argv[1])\n"
+        "notices = []\n"
         "class Keep(logging.Handler):\n"
-        "    def emit(self, record): told.append(record.getMessage())\n"
+        "    def emit(self, record): notices.append(record.getMessage())\n"
         "logging.getLogger('slabfield').addHandler(Keep())\n"
         "logging.getLogger('slabfield').setLevel(logging.INFO)\n"
         "from slabfield.baselines import L1PseudoLikelihood\n"
         "L1PseudoLikelihood(strength=0.1).fit([[0, 1, 0], [1, 0, 0], [1, 1, 1], [0, 0, 1]])\n"
-        "print(json.dumps(told))\n"
+        "print(json.dumps(notices))\n"
     )
     paths = [str(Path(slabfield.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
-    told = []
-    for worth_telling in ("0.1", "2"):  # the first low, as a fast machine has compiled soon
+    notices = []
+    for min_seconds in ("0.1", "2"):  # the first is low, for fast machines
         result = subprocess.run(
-            [sys.executable, "-c", code, worth_telling],
+            [sys.executable, "-c", code, min_seconds],
             capture_output=True,
             text=True,
             check=True,
@@ -543,8 +546,8 @@ def test_a_first_fit_tells_and_a_second_process_need_not(tmp_path: Path) -> None
             env=os.environ
             | {"PYTHONPATH": os.pathsep.join(paths), "SLABFIELD_CACHE": str(tmp_path)},
         )
-        told.append(json.loads(result.stdout))
+        notices.append(json.loads(result.stdout))
         assert result.stderr == ""
-    assert len(told[0]) == 2
-    assert "later runs load it from the disk" in told[0][1]
-    assert told[1] == []
+    assert len(notices[0]) == 2
+    assert "later runs load it from the disk" in notices[0][1]
+    assert notices[1] == []

@@ -1,4 +1,4 @@
-"""Flips on particles: on average over sets of particles they have the chance that they should."""
+"""Flips on particles: averaged over sets of particles, their acceptance probability is exact."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import numpy as np
 from scipy.special import logit
 
 from slabfield._jit import jit
-from slabfield.exact import enumeration
-from slabfield.kernels.cloud import GROUPS
-from slabfield.likelihood.cubes import exact_cubes
-from slabfield.likelihood.engine import open_block
-from slabfield.moves.flip import flip_edges
-from slabfield.moves.pair import new_block, new_tally
-from slabfield.moves.sweep import Plan, list_edges
+from slabfield.inference import enumeration
+from slabfield.kernels.block_particles import GROUPS
+from slabfield.likelihood.blocks import exact_blocks
+from slabfield.likelihood.protocols import open_block
+from slabfield.moves.block_flip import flip_edges
+from slabfield.moves.block_sweep import Plan, list_edges
+from slabfield.moves.edge_gibbs import new_block, new_inclusion_stats
 from slabfield.priors import Prior
 from test_cube import engine_with, random_state_of
 
@@ -21,22 +21,23 @@ NODES = np.array([2, 5, 0, 3])
 
 
 @jit
-def one_flip(engine, sums, prior, state, block, mass, plan, tally, rng):
-    """Try the planned flip; its chance is in the tally. ``mass`` is the table as the engine has it.
+def one_flip(engine, sums, prior, state, block, table, plan, inclusion_stats, rng):
+    """Try the scheduled flip; its acceptance probability is recorded in ``inclusion_stats``.
 
-    Where the block's own has one column, it is told the sum, and nothing of how groups differ.
+    ``table`` is the table as the engine fills it. If the block's own table has one column, it gets
+    the sum over groups, without any information about how the groups differ.
     """
     k = block.nodes.size
     n_edges = list_edges(block, state.bias.size, k, k, True, True)
-    open_block(engine, state, block.nodes, mass)
-    block.mass[:] = 0.0
-    for group in range(mass.shape[1]):
-        block.mass[:, group % block.mass.shape[1]] += mass[:, group]
-    flip_edges(sums, prior, state, block, k, n_edges, 0, 0, plan, tally, rng)
+    open_block(engine, state, block.nodes, table)
+    block.table[:] = 0.0
+    for group in range(table.shape[1]):
+        block.table[:, group % block.table.shape[1]] += table[:, group]
+    flip_edges(sums, prior, state, block, k, n_edges, 0, 0, plan, inclusion_stats, rng)
 
 
 class Case:
-    """A field, rows of it, and one edge of a block that is to become what it is not."""
+    """A field, rows drawn from it, and one edge of a block to be toggled."""
 
     def __init__(self, edge: int, inclusion: float) -> None:
         self.model, self.state = random_state_of(N_NODES, 1.0, 3)
@@ -48,13 +49,13 @@ class Case:
         moves, nowhere = np.array([[edge, -1, -1, -1]]), np.zeros(n_edges, np.bool_)
         self.plan = Plan(NODES[None], 0, nowhere, moves, np.array([0, 1]), nowhere, 0, NODES[None])
 
-    def chances(self, lanes: int, exact: bool = False) -> np.ndarray:
-        """Chances of the flip from the same state, each by particles of its own."""
+    def probabilities(self, n_groups: int, exact: bool = False) -> np.ndarray:
+        """Acceptance probabilities of the flip from the same state, each from its own particles."""
         rng, found = np.random.default_rng(9), []
-        block = new_block(self.sums.bias / N_ROWS, NODES.size, lanes)
-        mass = np.zeros((1 << NODES.size, 1 if exact else GROUPS))
+        block = new_block(self.sums.bias / N_ROWS, NODES.size, n_groups)
+        table = np.zeros((1 << NODES.size, 1 if exact else GROUPS))
         if exact:
-            engine = exact_cubes(self.model)
+            engine = exact_blocks(self.model)
         else:
             engine = engine_with(self.model, self.state, np.zeros((N_NODES, N_PARTICLES)), 4)
         kept = [part.copy() for part in self.state]
@@ -62,21 +63,37 @@ class Case:
             if not exact:
                 engine.states[:] = enumeration.sample(self.field, N_PARTICLES, rng).T
             block.nodes[:] = NODES
-            tally = new_tally(self.model.n_interactions, 1)
-            one_flip(engine, self.sums, self.prior, self.state, block, mass, self.plan, tally, rng)
-            found.append(tally.flip_chance[0])
+            inclusion_stats = new_inclusion_stats(self.model.n_interactions, 1)
+            one_flip(
+                engine,
+                self.sums,
+                self.prior,
+                self.state,
+                block,
+                table,
+                self.plan,
+                inclusion_stats,
+                rng,
+            )
+            found.append(inclusion_stats.flip_probability[0])
             for part, before in zip(self.state, kept, strict=True):
                 part[:] = before
         return np.array(found)
 
 
-def test_flips_have_the_exact_chance_on_average():
-    """The noise of log odds is about one here; lanes tell it, and it is taken out."""
+def test_flips_have_the_exact_acceptance_probability_on_average():
+    """The noise variance of log odds is about one, estimated from groups and corrected for."""
     case = Case(edge=5, inclusion=0.02)
-    exactly, found, plainly = case.chances(1, exact=True), case.chances(GROUPS), case.chances(1)
-    assert np.ptp(exactly) < 1e-6  # an edge that leaves has one chance
-    assert 0.7 < logit(plainly[plainly > 0]).std() < 1.3
-    off, plainly_off = (abs(some.mean() - exactly[0]) for some in (found, plainly))
-    assert off < 0.012
-    assert off < 0.5 * plainly_off
-    assert plainly_off > 5 * plainly.std() / np.sqrt(N_REPEATS)
+    exact_values, found, uncorrected = (
+        case.probabilities(1, exact=True),
+        case.probabilities(GROUPS),
+        case.probabilities(1),
+    )
+    assert np.ptp(exact_values) < 1e-6  # the removal of an edge involves no random numbers
+    assert 0.7 < logit(uncorrected[uncorrected > 0]).std() < 1.3
+    bias, uncorrected_bias = (
+        abs(values.mean() - exact_values[0]) for values in (found, uncorrected)
+    )
+    assert bias < 0.012
+    assert bias < 0.5 * uncorrected_bias
+    assert uncorrected_bias > 5 * uncorrected.std() / np.sqrt(N_REPEATS)

@@ -1,6 +1,6 @@
-"""Whatever bytes are handed in as a file: a table, a posterior, or a message; never anything else.
+"""Arbitrary bytes in a file give a table, a posterior or an error message, and nothing else.
 
-``make fuzz`` tries thousands (the variable SLABFIELD_FUZZ is their number).
+``make fuzz`` tries thousands (the variable SLABFIELD_FUZZ sets their number).
 """
 
 import gzip
@@ -20,12 +20,13 @@ from typer.testing import CliRunner
 
 import slabfield
 from slabfield import load_posterior
-from slabfield.checks import InputError, InputWarning, code_binary
-from slabfield.checks.reading import read_table
+from slabfield.chains.checkpoint import Checkpoint, read_checked, write_checked
 from slabfield.cli.app import app
-from slabfield.posterior.seal import FORMAT, SEAL_LENGTH, append_seal
+from slabfield.encoding import code_binary
+from slabfield.io.reading import read_table
+from slabfield.posterior.integrity import CHECKSUM_LENGTH, FORMAT, append_checksum
 from slabfield.posterior.storage import save_posterior
-from slabfield.sampler.checkpoint import Checkpoint, read_sealed, write_sealed
+from slabfield.validation import InputError, InputWarning
 from test_storage import make_up
 
 N_EXAMPLES = int(os.environ.get("SLABFIELD_FUZZ", "40"))
@@ -53,7 +54,7 @@ PIECES = (
 
 @st.composite
 def mutated(draw: Callable[..., object], wholes: tuple[bytes, ...]) -> bytes:
-    """A good file with pieces put in, taken out and written over."""
+    """A valid file with bytes inserted, removed and overwritten."""
     content = bytearray(draw(st.sampled_from(wholes)))
     for _ in range(draw(st.integers(1, 4))):
         place = draw(st.integers(0, len(content)))
@@ -111,7 +112,7 @@ def code_quietly(path: Path) -> None:
 
 @st.composite
 def damage(draw: Callable[..., object]) -> Callable[[bytes], bytes]:
-    """What to do to a file: flip bits, write over numbers, cut, add, copy parts elsewhere."""
+    """Damage to a file: flip bits, overwrite numbers, cut, insert, copy parts elsewhere."""
     places = draw(st.lists(st.floats(0, 1, exclude_max=True), min_size=2, max_size=20))
     how = draw(st.sampled_from(["flip", "number", "cut", "add", "copy"]))
     bit, length = draw(st.integers(0, 7)), draw(st.integers(1, 200))
@@ -145,7 +146,18 @@ KINDS_OF_RUN: dict[str, dict[str, object]] = {
     "pseudo": {"likelihood": "pseudo"},
     "particles": {"likelihood": "particles"},
 }
-STRANGE = (None, -1, 10**18, 0.5, "x", [], {}, {"array": "nothing"}, {"plain": -7}, {"given": "x"})
+UNEXPECTED = (
+    None,
+    -1,
+    10**18,
+    0.5,
+    "x",
+    [],
+    {},
+    {"array": "nothing"},
+    {"plain": -7},
+    {"given": "x"},
+)
 
 
 class Runs(dict[str, dict[str, bytes]]):
@@ -157,20 +169,20 @@ class Runs(dict[str, dict[str, bytes]]):
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    """The files of runs that stopped on their way."""
+    """The files of unfinished runs."""
     found = Runs()
     rows = np.array([[0, 1, 1], [1, 0, 1], [1, 1, 0], [0, 0, 1], [1, 1, 1]])
-    for kind, told in KINDS_OF_RUN.items():
+    for kind, options in KINDS_OF_RUN.items():
         folder = tmp_path_factory.mktemp(kind)
-        model = slabfield.SpikeSlabMRF(n_draws=4, n_warmup=4, n_chains=1, random_state=0, **told)
+        model = slabfield.SpikeSlabMRF(n_draws=4, n_warmup=4, n_chains=1, random_state=0, **options)
         model.fit(rows, checkpoint=folder)
         found[kind] = {path.name: path.read_bytes() for path in folder.glob("*.npz")}
-        Checkpoint(folder).tell({"goal": 6, "finished": False})
+        Checkpoint(folder).update({"goal": 6, "finished": False})
         found[kind]["run.npz"] = (folder / "run.npz").read_bytes()
     return found
 
 
-def put_back(folder: Path, files: dict[str, bytes]) -> None:
+def restore(folder: Path, files: dict[str, bytes]) -> None:
     for old in folder.iterdir():
         old.unlink()
     for name, content in files.items():
@@ -178,7 +190,7 @@ def put_back(folder: Path, files: dict[str, bytes]) -> None:
 
 
 def is_run_or_message(folder: Path) -> bool:
-    """Go on with a run; whether it came to an end, and not to a message."""
+    """Resume a run; return whether it finished, rather than raising InputError."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -191,14 +203,14 @@ def is_run_or_message(folder: Path) -> bool:
 
 @fuzz
 @given(change=damage(), kind=st.sampled_from(list(KINDS_OF_RUN)), chain=st.booleans())
-def test_a_damaged_checkpoint_is_told_by_its_seal(
+def test_a_damaged_checkpoint_is_detected_by_its_checksum(
     tmp_path: Path,
     runs: Runs,
     change: Callable[[bytes], bytes],
     kind: str,
     chain: bool,
 ) -> None:
-    put_back(tmp_path, runs[kind])
+    restore(tmp_path, runs[kind])
     path = tmp_path / (f"{kind}-0.npz" if chain else "run.npz")
     whole = path.read_bytes()
     damaged = change(whole)
@@ -209,18 +221,18 @@ def test_a_damaged_checkpoint_is_told_by_its_seal(
 
 @st.composite
 def tamper(draw: Callable[..., object]) -> Callable[[object, dict[str, np.ndarray]], None]:
-    """What to do to what a checkpoint holds: to its tree, or to one of its arrays."""
-    place, strange = draw(st.integers(0, 10**6)), draw(st.sampled_from(STRANGE))
+    """Changes to the content of a checkpoint: to its tree, or to one of its arrays."""
+    place, value = draw(st.integers(0, 10**6)), draw(st.sampled_from(UNEXPECTED))
     how = draw(st.sampled_from(["tree", "short", "type", "flat", "large", "nan", "gone"]))
 
-    def apply(told: object, arrays: dict[str, np.ndarray]) -> None:
+    def apply(tree: object, arrays: dict[str, np.ndarray]) -> None:
         name = sorted(arrays)[place % len(arrays)]
         array = arrays[name]
         if how == "tree":
-            holders = [node for node in nodes_of(told) if node]
+            holders = [node for node in nodes_of(tree) if node]
             holder = holders[place % len(holders)]
             keys = list(holder) if isinstance(holder, dict) else range(len(holder))
-            holder[list(keys)[place % len(holder)]] = strange
+            holder[list(keys)[place % len(holder)]] = value
         elif how == "short":
             arrays[name] = array[:-1] if array.ndim else array
         elif how == "type":
@@ -247,18 +259,18 @@ def nodes_of(tree: object) -> list:
 
 @fuzz
 @given(change=tamper(), kind=st.sampled_from(list(KINDS_OF_RUN)))
-def test_a_checkpoint_that_was_sealed_again(
+def test_a_changed_checkpoint_with_a_valid_checksum(
     tmp_path: Path,
     runs: Runs,
     change: Callable[[object, dict[str, np.ndarray]], None],
     kind: str,
 ) -> None:
-    """Somebody meant it: the run goes on from what is there, or there is a message."""
-    put_back(tmp_path, runs[kind])
+    """A deliberate change: the run resumes from the new state, or raises InputError."""
+    restore(tmp_path, runs[kind])
     path = tmp_path / f"{kind}-0.npz"
-    told, arrays = read_sealed(path, "")
-    change(told, arrays)
-    write_sealed(path, told, arrays)
+    tree, arrays = read_checked(path, "")
+    change(tree, arrays)
+    write_checked(path, tree, arrays)
     is_run_or_message(tmp_path)
 
 
@@ -267,27 +279,27 @@ def test_a_checkpoint_that_was_sealed_again(
 
 @pytest.fixture(scope="module")
 def wholes(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
-    """Good files: small, dense and sparse, and one that is compressed; without their seals."""
+    """Valid files: small dense, small sparse, and compressed; without their checksums."""
     path = tmp_path_factory.mktemp("good") / "posterior.nc"
     found = []
     for size, dense in (((2, 5), True), ((2, 5), False), ((2, 300), True)):
         save_posterior(make_up(*size), path, dense)
-        found.append(path.read_bytes()[:-SEAL_LENGTH])
+        found.append(path.read_bytes()[:-CHECKSUM_LENGTH])
     return found
 
 
 @fuzz
 @given(change=damage(), which=st.integers(0, 2))
-def test_a_damaged_posterior_is_told_by_its_seal(
+def test_a_damaged_posterior_is_detected_by_its_checksum(
     tmp_path: Path, wholes: list[bytes], change: Callable[[bytes], bytes], which: int
 ) -> None:
     path = tmp_path / "posterior.nc"
     path.write_bytes(wholes[which])
-    append_seal(path)
-    sealed = path.read_bytes()
-    damaged = change(sealed)
+    append_checksum(path)
+    original = path.read_bytes()
+    damaged = change(original)
     path.write_bytes(damaged)
-    if damaged == sealed:
+    if damaged == original:
         load_posterior(path)
         return
     with pytest.raises(InputError, match=r"posterior\.nc"):
@@ -296,17 +308,17 @@ def test_a_damaged_posterior_is_told_by_its_seal(
 
 @fuzz
 @given(change=damage(), which=st.integers(0, 2), version=st.sampled_from([0, FORMAT, FORMAT + 1]))
-def test_a_damaged_posterior_that_was_sealed_again(
+def test_a_changed_posterior_with_a_valid_checksum(
     tmp_path: Path,
     wholes: list[bytes],
     change: Callable[[bytes], bytes],
     which: int,
     version: int,
 ) -> None:
-    """Somebody meant it: what is read is a posterior of the right shape, or there is a message."""
+    """A deliberate change: the result is a posterior of the right shape, or InputError."""
     path = tmp_path / "posterior.nc"
     path.write_bytes(change(wholes[which]))
-    append_seal(path, version)
+    append_checksum(path, version)
     try:
         posterior = load_posterior(path)
     except InputError:
@@ -336,19 +348,19 @@ def test_variables_in_each_others_places(
 ) -> None:
     path = tmp_path / "posterior.nc"
     save_posterior(make_up(names=["a", "b", "c", "d"]), path, dense=True)
-    path.write_bytes(path.read_bytes()[:-SEAL_LENGTH])
+    path.write_bytes(path.read_bytes()[:-CHECKSUM_LENGTH])
     with h5py.File(path, "r+") as file:
         swap(file, one, other)
-    append_seal(path)
-    with pytest.raises(InputError, match="does not hold one"):
+    append_checksum(path)
+    with pytest.raises(InputError, match="is not a posterior"):
         load_posterior(path)
 
 
 LIMITED = """
 import resource, sys
 from slabfield import load_posterior
-from slabfield.checks import InputError
-from slabfield.checks.reading import read_table
+from slabfield.validation import InputError
+from slabfield.io.reading import read_table
 from pathlib import Path
 import h5py, pandas, pyarrow.parquet, openpyxl
 used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
@@ -364,8 +376,8 @@ for name in sys.argv[1:]:
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux")
-def test_sizes_that_are_only_claimed_take_no_memory(tmp_path: Path) -> None:
-    """Half a gigabyte is all that a process may take, beyond what it has at its start."""
+def test_claimed_sizes_allocate_no_memory(tmp_path: Path) -> None:
+    """The process may allocate at most half a gigabyte beyond its initial memory."""
     for package in ("pyarrow", "openpyxl"):
         pytest.importorskip(package)
     sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
@@ -383,13 +395,13 @@ def test_sizes_that_are_only_claimed_take_no_memory(tmp_path: Path) -> None:
     for name, shapes in claims.items():
         path = tmp_path / f"{name}.nc"
         save_posterior(make_up(), path, dense=False)
-        path.write_bytes(path.read_bytes()[:-SEAL_LENGTH])
+        path.write_bytes(path.read_bytes()[:-CHECKSUM_LENGTH])
         with h5py.File(path, "r+") as file:
             for where, shape in shapes.items():
                 kind = file[where].dtype
                 del file[where]
                 file.create_dataset(where, shape=shape, dtype=kind, chunks=(1,) * len(shape))
-        append_seal(path)
+        append_checksum(path)
     names = sorted(str(path) for path in tmp_path.iterdir())
     source = str(Path(slabfield.__file__).parents[1])
     done = subprocess.run(
@@ -424,15 +436,15 @@ def test_nothing_is_ever_unpickled() -> None:
 
 
 def test_a_pickle_in_a_posterior_is_refused(tmp_path: Path) -> None:
-    """HDF5 files of NumPy objects may hold pickles; here they are bytes that are not text."""
+    """HDF5 files of NumPy objects may contain pickles; here they are bytes that are not text."""
     path = tmp_path / "posterior.nc"
     save_posterior(make_up(), path, dense=True)
-    path.write_bytes(path.read_bytes()[:-SEAL_LENGTH])
+    path.write_bytes(path.read_bytes()[:-CHECKSUM_LENGTH])
     code = b"cos\nsystem\n(S'touch was-here'\ntR."
     with h5py.File(path, "r+") as file:
         del file["run/settings"]
         file["run/settings"] = np.frombuffer(code, "S1")
-    append_seal(path)
-    with pytest.raises(InputError, match="does not hold one"):
+    append_checksum(path)
+    with pytest.raises(InputError, match="is not a posterior"):
         load_posterior(path)
     assert not Path("was-here").exists()

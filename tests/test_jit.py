@@ -1,10 +1,10 @@
-"""Compiled functions: a function that Python calls owns all that it calls."""
+"""Compilation: a function that Python calls owns private copies of its callees."""
 
 import numpy as np
 import pytest
 
 from slabfield._jit import inner, jit, numba
-from slabfield.kernels.table import exponentiate
+from slabfield.kernels.state_table import exponentiate
 
 
 @inner
@@ -25,7 +25,7 @@ def sealed_root(values):
 
 
 def shared_functions(dispatcher) -> list[str]:
-    """Functions in compiled code that another compiled function may take the place of."""
+    """Functions in compiled code that the linker may replace by those of another library."""
     (compiled,) = dispatcher.overloads.values()
     return [
         function.name
@@ -40,27 +40,27 @@ def test_a_function_that_python_calls_shares_no_code(monkeypatch: pytest.MonkeyP
     values = np.arange(1_000, dtype=np.float32)
     np.testing.assert_allclose(compiled(values), np.sqrt(np.sum(values**2)), rtol=1e-5)
     assert shared_functions(compiled) == []
-    # nor can a name that is looked up find what it owns, which need not take the same arguments
+    # and a lookup by name cannot find a private copy, whose signature may differ
     (found,) = compiled.overloads.values()
     names = [function.name for function in found.library.get_defined_functions()]
     assert not [name for name in names if ("root" in name or "total" in name)
                 and "sealed_root" not in name and not name.endswith(".own")]  # fmt: skip
 
 
-def test_the_check_finds_shared_code() -> None:
+def test_shared_functions_detects_shared_code() -> None:
     @numba.njit
-    def open_twice(values, powers, bits):
+    def plain_numba(values, powers, bits):
         exponentiate(values, 0.0, powers, bits)
         exponentiate(values[1:], 1.0, powers, bits)
         exponentiate(values[2:], 2.0, powers, bits)
         exponentiate(values[3:], 3.0, powers, bits)
 
     powers = np.zeros(50)
-    open_twice(np.zeros(50), powers, powers.view(np.int64))
-    assert shared_functions(open_twice)
+    plain_numba(np.zeros(50), powers, powers.view(np.int64))
+    assert shared_functions(plain_numba)
 
 
-def test_a_part_has_no_code_of_its_own_and_python_can_call_it_all_the_same() -> None:
+def test_inner_function_has_no_entry_point_but_python_can_call_it() -> None:
     values = np.arange(10, dtype=np.float32)
     assert root(values) == np.sqrt(np.float32(285.0))
     jit(sealed_root)(values)

@@ -1,4 +1,4 @@
-"""What is known of edges before the data: how it is said, what is refused, what comes of it."""
+"""Prior knowledge about edges: accepted forms, errors, and effects on the posterior."""
 
 from typing import Any
 
@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from slabfield import SpikeSlabMRF
-from slabfield.checks import InputError, check_edge_prior
 from slabfield.datasets import make_block
+from slabfield.validation import InputError, check_edge_prior
 
 NAMES = ["a", "b", "c", "d"]
 FRAME = pd.DataFrame(make_block(60, random_state=3, n_groups=1).rows, columns=NAMES)
@@ -16,7 +16,7 @@ NAN = np.nan
 
 
 def edges(inclusion_prior: Any = (5, 5), **known: Any) -> list[float | None]:
-    """Probabilities of ab, ac, ad, bc, bd, cd; None where p0 is learnt."""
+    """Probabilities of ab, ac, ad, bc, bd, cd; None where p0 is learned."""
     fixed = check_edge_prior(inclusion_prior, NAMES, **known).fixed
     return [None if np.isnan(value) else value for value in fixed.tolist()]
 
@@ -29,18 +29,18 @@ def test_nothing_known() -> None:
     assert edges(forbid=[], require=()) == [None] * 6
 
 
-def test_names_places_and_either_order() -> None:
+def test_names_indices_and_either_order() -> None:
     expected = [0, None, None, None, None, 1]
     for forbid in ([("a", "b")], [("b", "a")], [(0, 1)], [("a", 1)], np.array([[0, 1]]), {(0, 1)}):
         assert edges(forbid=forbid, require=[("d", "c")]) == expected
     assert edges(forbid=pd.DataFrame({"x": ["a"], "y": ["b"]}).to_numpy()) == [0] + [None] * 5
-    # the learnt p0 keeps its prior, and a fixed one its value
+    # a learned p0 keeps its prior, and a fixed one its value
     prior = check_edge_prior((2, 7), NAMES, forbid=[(0, 1)])
     assert (prior.a, prior.b) == (2, 7)
     assert edges(0.3, forbid=[(0, 1)]) == [0, *[0.3] * 5]
 
 
-def test_every_pair_has_its_place() -> None:
+def test_every_pair_has_its_index() -> None:
     first, second = np.triu_indices(4, 1)
     for edge, pair in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
         found = check_edge_prior((5, 5), NAMES, require=[pair]).fixed
@@ -52,19 +52,19 @@ def test_probabilities_by_pair() -> None:
     assert edges({}) == [None] * 6
 
 
-def test_groups() -> None:
+def test_communities() -> None:
     labels = ["u", "u", "v", "v"]
-    assert edges(groups=labels, within=0.6, between=0.1) == [0.6, 0.1, 0.1, 0.1, 0.1, 0.6]
+    assert edges(communities=labels, within=0.6, between=0.1) == [0.6, 0.1, 0.1, 0.1, 0.1, 0.6]
     named = dict(zip(NAMES, labels, strict=True))
-    assert edges(groups=named, within=0.6) == [0.6, None, None, None, None, 0.6]
-    assert edges(groups=np.array([0, 0, 1, 1]), between=0) == [None, 0, 0, 0, 0, None]
-    assert edges(0.3, groups=labels, within=0.6) == [0.6, 0.3, 0.3, 0.3, 0.3, 0.6]
+    assert edges(communities=named, within=0.6) == [0.6, None, None, None, None, 0.6]
+    assert edges(communities=np.array([0, 0, 1, 1]), between=0) == [None, 0, 0, 0, 0, None]
+    assert edges(0.3, communities=labels, within=0.6) == [0.6, 0.3, 0.3, 0.3, 0.3, 0.6]
 
 
-def test_what_is_said_of_one_edge_comes_first() -> None:
+def test_specific_information_takes_precedence() -> None:
     matrix = np.full((4, 4), NAN)
     matrix[0, 1] = matrix[1, 0] = 0.7
-    known: dict[str, Any] = {"groups": [0, 0, 1, 1], "within": 0.6, "between": 0.1}
+    known: dict[str, Any] = {"communities": [0, 0, 1, 1], "within": 0.6, "between": 0.1}
     assert edges(matrix, **known) == [0.7, 0.1, 0.1, 0.1, 0.1, 0.6]
     assert edges(matrix, **known, forbid=[(0, 1)], require=[(1, 2)]) == [0, 0.1, 0.1, 1, 0.1, 0.6]
 
@@ -86,15 +86,21 @@ def test_what_is_said_of_one_edge_comes_first() -> None:
         ({"require": "ab"}, r"require must be a list of pairs of nodes; got 'ab'"),
         ({"require": 3}, r"require must be a list of pairs of nodes; got 3"),
         ({"forbid": [(0, 1)], "require": [("b", "a")]}, r"same edge; found \('a', 'b'\) in both"),
-        ({"groups": ["u"] * 3, "within": 0.5}, r"groups must have a label for each of the 4 nodes"),
-        ({"groups": "uuvv", "within": 0.5}, r"groups must have a label .*got 'uuvv'"),
-        ({"groups": {"a": 1, "b": 1}, "within": 0.5}, r"each node; 'c' and 'd' have none"),
-        ({"groups": {"z": 1}, "within": 0.5}, r"groups must name nodes of the table; got 'z'"),
-        ({"groups": [0, 0, 1, 1]}, r"groups need a probability.*within=0.5, between=0.1"),
-        ({"within": 0.5}, r"within=0.5 without groups"),
-        ({"between": 0.5}, r"between=0.5 without groups"),
-        ({"groups": [0, 0, 1, 1], "within": 1.5}, r"within must be a number"),
-        ({"groups": [0, 0, 1, 1], "between": "few"}, r"between must be a number"),
+        (
+            {"communities": ["u"] * 3, "within": 0.5},
+            r"must have a label for each of the 4 nodes",
+        ),
+        ({"communities": "uuvv", "within": 0.5}, r"communities must have a label .*got 'uuvv'"),
+        ({"communities": {"a": 1, "b": 1}, "within": 0.5}, r"each node; 'c' and 'd' have none"),
+        (
+            {"communities": {"z": 1}, "within": 0.5},
+            r"must name nodes of the table; got 'z'",
+        ),
+        ({"communities": [0, 0, 1, 1]}, r"communities need a probability.*within=0.5, between=0.1"),
+        ({"within": 0.5}, r"within=0.5 without communities"),
+        ({"between": 0.5}, r"between=0.5 without communities"),
+        ({"communities": [0, 0, 1, 1], "within": 1.5}, r"within must be a number"),
+        ({"communities": [0, 0, 1, 1], "between": "few"}, r"between must be a number"),
         ({"inclusion_prior": {("a", "z"): 0.5}}, r"inclusion_prior must name nodes"),
         ({"inclusion_prior": {"ab": 0.5}}, r"inclusion_prior must hold pairs of nodes"),
         ({"inclusion_prior": {("a", "b"): 2}}, r"inclusion_prior must be a number"),
@@ -108,7 +114,7 @@ def test_what_is_said_of_one_edge_comes_first() -> None:
         ),
     ],
 )
-def test_what_is_refused(known: dict[str, Any], message: str) -> None:
+def test_invalid_knowledge_is_refused(known: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         SpikeSlabMRF(**known).fit(FRAME)
 
@@ -140,9 +146,9 @@ def test_forbidden_edges_never_appear_and_required_ones_always_do(settings: dict
     assert model.inclusion_probability_[tuple(pairs[unlikely])] == 1
     others = np.delete(present, [likely, unlikely], axis=2).mean(axis=(0, 1))
     assert 0 < others.mean() < 1  # left to the data
-    told = model.posterior_.settings["inclusion_prior"]["edges"]
-    assert told[likely] == 0
-    assert told[unlikely] == 1
+    probabilities = model.posterior_.settings["inclusion_prior"]["edges"]
+    assert probabilities[likely] == 0
+    assert probabilities[unlikely] == 1
 
 
 @pytest.mark.parametrize("likelihood", ["exact", "pseudo", "particles"])
@@ -158,11 +164,11 @@ def test_all_edges_forbidden_or_required(name: str, likelihood: str) -> None:
     assert np.isfinite(model.score(FRAME))
 
 
-def test_a_group_prior_moves_the_answer() -> None:
+def test_a_community_prior_changes_the_posterior() -> None:
     quick: dict[str, Any] = {"n_chains": 2, "n_draws": 200, "n_warmup": 20, "random_state": 0}
     labels = {"a": "u", "b": "u", "c": "v", "d": "v"}
     few, many = (
-        SpikeSlabMRF(**quick, groups=labels, between=p).fit(FRAME).inclusion_probability_
+        SpikeSlabMRF(**quick, communities=labels, between=p).fit(FRAME).inclusion_probability_
         for p in (0.02, 0.98)
     )
     across = np.ix_([0, 1], [2, 3])

@@ -1,4 +1,4 @@
-"""Leaps: the regression they go by, the bowl, and that they leave the posterior as it is."""
+"""Surrogate transitions: the regression, the quadratic surrogate, and posterior invariance."""
 
 from __future__ import annotations
 
@@ -6,19 +6,25 @@ import numpy as np
 import pytest
 
 from slabfield._jit import jit
+from slabfield.adaptation.preconditioner import Problem
+from slabfield.chains import collapsed_chain
+from slabfield.chains.collapsed_chain import CollapsedChain, start_collapsed, warm_up_collapsed
+from slabfield.configuration import gold_standard
 from slabfield.datasets import make_block, make_random
-from slabfield.exact import enumeration
-from slabfield.kernels.pivot import pivot
-from slabfield.likelihood.bowl import excess, lay, log_sum, mean_moments, new_bowl
-from slabfield.likelihood.cubes import exact_cubes
+from slabfield.inference import enumeration
+from slabfield.kernels.sweep_operator import sweep_out
+from slabfield.likelihood.blocks import exact_blocks
+from slabfield.likelihood.quadratic_surrogate import (
+    fit_surrogate,
+    log_partition_of,
+    log_surrogate_ratio,
+    mean_moments,
+    new_surrogate,
+)
 from slabfield.models.binary import BinaryPairwise
-from slabfield.moves.leap import leap
+from slabfield.moves.iteration import Record, new_record
+from slabfield.moves.surrogate_transition import surrogate_transition
 from slabfield.priors import Prior
-from slabfield.sampler import collapsed
-from slabfield.sampler.collapsed import CollapsedChain, start_collapsed, warm_up_collapsed
-from slabfield.sampler.iteration import Record, new_record
-from slabfield.sampler.settings import gold_standard
-from slabfield.sampler.warmup import Problem
 from test_exact_sampler import integrated, pairwise_problem, silent
 
 D = 6
@@ -27,23 +33,23 @@ N_EDGES = MODEL.n_interactions
 
 
 @jit
-def pivot_all(table, chosen, row, comes):
+def sweep_out_all(table, chosen, row, enter):
     for one in chosen:
-        pivot(table, one, row, comes)
+        sweep_out(table, one, row, enter)
 
 
 @jit
-def log_sum_of(engine, bias, coupling, mass):
-    return log_sum(engine, bias, coupling, mass)
+def compiled_log_partition(engine, bias, coupling, table):
+    return log_partition_of(engine, bias, coupling, table)
 
 
 @jit
-def excess_of(engine, mass, n_rows, bias, coupling, inside):
-    return excess(engine, mass, n_rows, bias, coupling, inside, inside.size)
+def compiled_ratio(engine, table, n_rows, bias, coupling, inside):
+    return log_surrogate_ratio(engine, table, n_rows, bias, coupling, inside, inside.size)
 
 
 def random_fields(n: int, scale: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
-    """Biases and couplings of some fields; half of the edges are absent, in each others."""
+    """Biases and couplings of some fields; half of the edges are absent, different ones in each."""
     rng = np.random.default_rng(3)
     coupling = scale * rng.normal(size=(n, N_EDGES)) * (rng.random((n, N_EDGES)) < 0.5)
     return scale * rng.normal(size=(n, D)), coupling
@@ -53,24 +59,24 @@ def exact_log_z(bias: np.ndarray, coupling: np.ndarray) -> float:
     return float(enumeration.log_partition(MODEL.field(bias, coupling)))
 
 
-def test_variables_come_in_and_go_out():
+def test_sweep_operator_and_its_inverse():
     rng = np.random.default_rng(1)
     root = rng.normal(size=(9, 9))
     precision, h, chosen = root @ root.T + np.eye(9), rng.normal(size=9), np.array([7, 2, 4])
     table = np.zeros((10, 10))
     table[:9, :9], table[9, :9] = np.tril(precision), h
     before, row = table.copy(), np.zeros(10)
-    pivot_all(table, chosen, row, True)
+    sweep_out_all(table, chosen, row, True)
     inverse = np.linalg.inv(precision[np.ix_(chosen, chosen)])
     full = np.tril(table) + np.tril(table, -1).T
     np.testing.assert_allclose(full[np.ix_(chosen, chosen)], -inverse, rtol=1e-10)
     np.testing.assert_allclose(full[9, chosen], inverse @ h[chosen], rtol=1e-10)
     others = np.setdiff1d(np.arange(9), chosen)
-    across = precision[np.ix_(others, chosen)]
-    left = precision[np.ix_(others, others)] - across @ inverse @ across.T
-    np.testing.assert_allclose(full[np.ix_(others, others)], left, rtol=1e-9)
-    np.testing.assert_allclose(full[9, others], h[others] - across @ inverse @ h[chosen], rtol=1e-9)
-    pivot_all(table, chosen[::-1].copy(), row, False)
+    cross = precision[np.ix_(others, chosen)]
+    remaining = precision[np.ix_(others, others)] - cross @ inverse @ cross.T
+    np.testing.assert_allclose(full[np.ix_(others, others)], remaining, rtol=1e-9)
+    np.testing.assert_allclose(full[9, others], h[others] - cross @ inverse @ h[chosen], rtol=1e-9)
+    sweep_out_all(table, chosen[::-1].copy(), row, False)
     np.testing.assert_allclose(np.tril(table)[:9], np.tril(before)[:9], atol=1e-10)
 
 
@@ -78,61 +84,64 @@ def test_variables_come_in_and_go_out():
 def test_partition_function_by_blocks(n_nodes):
     model, rng = BinaryPairwise(n_nodes), np.random.default_rng(2)
     bias, coupling = rng.normal(size=n_nodes), 2 * rng.normal(size=model.n_interactions)
-    engine = exact_cubes(model)
-    mass = np.zeros((1 << engine.work[0].shape[0], 1))
-    found = log_sum_of(engine, bias, coupling, mass)
+    engine = exact_blocks(model)
+    table = np.zeros((1 << engine.work[0].shape[0], 1))
+    found = compiled_log_partition(engine, bias, coupling, table)
     assert found == pytest.approx(enumeration.log_partition(model.field(bias, coupling)), rel=1e-12)
 
 
-def test_bowl_along_one_field_touches():
+def test_surrogate_fitted_to_one_field_is_its_taylor_expansion():
     (bias,), (coupling,) = random_fields(1)
-    bowl = new_bowl(D)
-    assert lay(bowl, bias[None], coupling[None], 50.0, 0.01)
+    surrogate = new_surrogate(D)
+    assert fit_surrogate(surrogate, bias[None], coupling[None], 50.0, 0.01)
     theta, step = np.concatenate([bias, coupling]), 1e-4
 
     def log_z(at: np.ndarray) -> float:
         return 50 * exact_log_z(at[:D], at[D:])
 
-    gradient = bowl.slope + bowl.steepness @ theta
+    gradient = surrogate.gradient + surrogate.hessian @ theta
     for k in range(theta.size):
         one = step * np.eye(theta.size)[k]
         up, down = log_z(theta + one), log_z(theta - one)
         assert gradient[k] == pytest.approx((up - down) / (2 * step), abs=1e-4)
         second = (up - 2 * log_z(theta) + down) / step**2
-        assert bowl.steepness[k, k] == pytest.approx(second, abs=1e-3)
+        assert surrogate.hessian[k, k] == pytest.approx(second, abs=1e-3)
 
 
-def test_excess_is_that_of_the_bowl_over_the_partition_function():
+def test_ratio_is_the_surrogate_minus_the_log_partition_function():
     biases, couplings = random_fields(8)
-    engine = exact_cubes(MODEL)
-    bowl = engine.bowl
-    assert lay(bowl, biases, couplings, 70.0, 0.01)
+    engine = exact_blocks(MODEL)
+    surrogate = engine.surrogate
+    assert fit_surrogate(surrogate, biases, couplings, 70.0, 0.01)
 
     def expected(bias: np.ndarray, coupling: np.ndarray) -> float:
         theta = np.concatenate([bias, coupling])
-        form = bowl.slope @ theta + theta @ bowl.steepness @ theta / 2
+        form = surrogate.gradient @ theta + theta @ surrogate.hessian @ theta / 2
         return float(form - 70 * exact_log_z(bias, coupling))
 
-    mass = np.zeros((1 << D, 1))
+    table = np.zeros((1 << D, 1))
     for bias, coupling in zip(biases, couplings, strict=True):
         inside = np.flatnonzero(coupling).astype(np.int32)
-        found = excess_of(engine, mass, 70.0, bias, coupling, inside)
+        found = compiled_ratio(engine, table, 70.0, bias, coupling, inside)
         assert found == pytest.approx(expected(bias, coupling), rel=1e-9)
 
 
-def test_bowl_along_many_fields_is_nearer_than_one_that_touches():
+def test_surrogate_fitted_to_many_fields_is_closer_than_a_taylor_expansion():
     biases, couplings = random_fields(200, scale=0.7)
     theta = np.hstack([biases, couplings])
     true = np.array([exact_log_z(b, c) for b, c in zip(biases, couplings, strict=True)])
 
-    def spread(bowl) -> float:
-        form = theta @ bowl.slope + np.einsum("ij,jk,ik->i", theta, bowl.steepness, theta) / 2
+    def error_sd(surrogate) -> float:
+        form = (
+            theta @ surrogate.gradient
+            + np.einsum("ij,jk,ik->i", theta, surrogate.hessian, theta) / 2
+        )
         return float(np.std(form - true))
 
-    along, touching = new_bowl(D), new_bowl(D)
-    lay(along, biases[:50], couplings[:50], 1.0, 0.01)
-    lay(touching, biases.mean(0)[None], couplings.mean(0)[None], 1.0, 0.01)
-    assert spread(along) < 0.8 * spread(touching)
+    fitted, expansion = new_surrogate(D), new_surrogate(D)
+    fit_surrogate(fitted, biases[:50], couplings[:50], 1.0, 0.01)
+    fit_surrogate(expansion, biases.mean(0)[None], couplings.mean(0)[None], 1.0, 0.01)
+    assert error_sd(fitted) < 0.8 * error_sd(expansion)
 
 
 def test_moments_are_means_over_fields():
@@ -144,17 +153,17 @@ def test_moments_are_means_over_fields():
 
 
 @jit
-def leaps_of(engine, sums, prior, state, block, rng, n):
+def count_transitions(engine, sums, prior, state, block, rng, n):
     tried = 0
     for _ in range(n):
-        tried += leap(engine, sums, prior, state, block, rng)
+        tried += surrogate_transition(engine, sums, prior, state, block, rng)
     return tried
 
 
-def draws_with(chain: CollapsedChain, chance: float, n_draws: int) -> Record:
-    """Run a chain on with leaps of a given chance."""
-    assert isinstance(chain.engine, type(exact_cubes(MODEL)))
-    chain = chain._replace(engine=chain.engine._replace(leap_chance=chance))
+def draws_with(chain: CollapsedChain, probability: float, n_draws: int) -> Record:
+    """Run a chain on with a given probability of surrogate transitions."""
+    assert isinstance(chain.engine, type(exact_blocks(MODEL)))
+    chain = chain._replace(engine=chain.engine._replace(transition_probability=probability))
     model = chain.problem.model
     record = new_record(n_draws, model.n_biases, *[model.n_interactions] * 2)
     chain.iterate(record, 0, n_draws, 2)
@@ -167,26 +176,26 @@ def warm_chain(problem: Problem, seed: int = 5) -> CollapsedChain:
 
 
 @pytest.mark.parametrize("where", ["about the posterior", "elsewhere"])
-def test_leaps_alone_match_integration(where):
-    """Wherever the bowl lies: only how many leaps are made depends on that."""
+def test_surrogate_transitions_alone_match_integration(where):
+    """Whatever the surrogate: only the acceptance rate depends on it."""
     problem = pairwise_problem()
     probability, mean = integrated(problem)
     chain = warm_chain(problem)
-    bowl = chain.engine.bowl
+    surrogate = chain.engine.surrogate
     if where == "elsewhere":
         one = np.array([[0.8, -0.2, 0.6]]), np.array([[0.4, 0.3, -0.8]])
-        assert lay(bowl, *one, problem.sums.n_rows, problem.prior.bias_precision)
-    bowl.count[:] = 0
+        assert fit_surrogate(surrogate, *one, problem.sums.n_rows, problem.prior.bias_precision)
+    surrogate.count[:] = 0
     record = draws_with(chain, 1.0, 100_000)
     count = record.present.sum(axis=0)
     assert np.abs(record.present.mean(axis=0) - probability).max() < 0.015
     assert np.abs(record.coupling.sum(axis=0) / count - mean).max() < 0.03
-    assert bowl.count[0] == 200_000
-    assert bowl.count[1] > 20_000
-    assert chain.tally.visits.sum() == 0  # no sweep was made
+    assert surrogate.count[0] == 200_000
+    assert surrogate.count[1] > 20_000
+    assert chain.inclusion_stats.visits.sum() == 0  # no sweep was made
 
 
-def test_integration_tells_leaps_on_other_rows():
+def test_integration_detects_transitions_with_a_wrong_number_of_rows():
     problem = pairwise_problem()
     probability, _ = integrated(problem)
     chain = warm_chain(problem)
@@ -195,50 +204,57 @@ def test_integration_tells_leaps_on_other_rows():
     assert np.abs(record.present.mean(axis=0) - probability).max() > 0.03
 
 
-def test_leaps_and_sweeps_have_the_same_posterior():
-    """With p0 and sigma0 learnt, one edge forced and one forbidden."""
+def test_transitions_and_sweeps_have_the_same_posterior():
+    """With p0 and sigma0 learned, one edge forced and one forbidden."""
     rows = make_random(400, D, 3.0, 2).rows
     prior = Prior.standard(N_EDGES)
     prior.inclusion[2], prior.inclusion[7], prior.inclusion[9] = 1.0, 0.0, 0.2
     chain = warm_chain(Problem(MODEL, rows, MODEL.sums(rows), prior))
-    leaping, sweeping = (draws_with(chain, chance, 12_000) for chance in (1.0, 0.0))
-    assert chain.engine.bowl.count[1] > 0.4 * chain.engine.bowl.count[0]
+    transitions, sweeps = (draws_with(chain, probability, 12_000) for probability in (1.0, 0.0))
+    assert chain.engine.surrogate.count[1] > 0.4 * chain.engine.surrogate.count[0]
     for part in ("present", "bias", "hyper"):
-        one, other = (getattr(record, part).astype(float) for record in (leaping, sweeping))
-        spread = np.maximum(other.std(axis=0), 1e-9)
-        assert np.all(np.abs(one.mean(axis=0) - other.mean(axis=0)) < 0.08 * spread)
-    assert leaping.present[:, 2].all()
-    assert not leaping.present[:, 7].any()
+        one, other = (getattr(record, part).astype(float) for record in (transitions, sweeps))
+        sd = np.maximum(other.std(axis=0), 1e-9)
+        assert np.all(np.abs(one.mean(axis=0) - other.mean(axis=0)) < 0.08 * sd)
+    assert transitions.present[:, 2].all()
+    assert not transitions.present[:, 7].any()
 
 
-def test_warm_up_settles_how_often_there_are_leaps():
-    """Many rows: the bowl is nearly the truth. Few: it is not, and most leaps are in vain."""
-    chances = {}
+def test_warm_up_adapts_the_probability_of_transitions():
+    """The surrogate is accurate with many rows. With few, most proposals are rejected."""
+    probabilities = {}
     for n_rows in (1_000, 100):
         rows = make_block(n_rows, random_state=2).rows
         model = BinaryPairwise(rows.shape[1])
         problem = Problem(model, rows, model.sums(rows), Prior.standard(model.n_interactions))
-        chances[n_rows] = warm_chain(problem).engine.leap_chance
-    assert 0 < chances[100] < chances[1_000] == 0.5
+        probabilities[n_rows] = warm_chain(problem).engine.transition_probability
+    assert 0 < probabilities[100] < probabilities[1_000] == 0.5
 
 
-def test_no_leaps_from_far_out():
-    """There sums over states lose precision."""
+def test_no_transitions_at_extreme_parameters():
+    """Sums over states lose precision there."""
     chain = warm_chain(pairwise_problem())
-    engine = chain.engine._replace(leap_chance=1.0)
-    told = (engine, chain.problem.sums, chain.problem.prior, chain.state, chain.block, chain.rng)
-    assert leaps_of(*told, 20) == 20
+    engine = chain.engine._replace(transition_probability=1.0)
+    arguments = (
+        engine,
+        chain.problem.sums,
+        chain.problem.prior,
+        chain.state,
+        chain.block,
+        chain.rng,
+    )
+    assert count_transitions(*arguments, 20) == 20
     chain.state.bias[1] = 1e4
-    assert leaps_of(*told, 20) == 0
+    assert count_transitions(*arguments, 20) == 0
     chain.state.bias[1] = np.nan
-    assert leaps_of(*told, 20) == 0
+    assert count_transitions(*arguments, 20) == 0
 
 
-def test_no_leaps_by_a_bowl_that_does_not_hold(monkeypatch):
-    monkeypatch.setattr(collapsed, "lay", lambda *_: False)
-    assert warm_chain(pairwise_problem()).engine.leap_chance == 0.0
+def test_no_transitions_with_an_improper_surrogate(monkeypatch):
+    monkeypatch.setattr(collapsed_chain, "fit_surrogate", lambda *_: False)
+    assert warm_chain(pairwise_problem()).engine.transition_probability == 0.0
 
 
-def test_a_bowl_does_not_hold_where_biases_are_free_and_columns_constant():
+def test_surrogate_is_improper_for_constant_columns_without_a_bias_prior():
     far = np.full((1, D), 800.0)
-    assert not lay(new_bowl(D), far, np.zeros((1, N_EDGES)), 50.0, 0.0)
+    assert not fit_surrogate(new_surrogate(D), far, np.zeros((1, N_EDGES)), 50.0, 0.0)

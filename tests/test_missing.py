@@ -1,4 +1,4 @@
-"""Missing entries: redrawn within the chain, checked by enumeration over what they may be."""
+"""Missing entries: sampled within the chain, checked by summing over their possible values."""
 
 from dataclasses import replace
 from itertools import product
@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 
 from slabfield import SpikeSlabMRF, datasets
+from slabfield.adaptation.preconditioner import Problem, complete
+from slabfield.chains.chain_run import run_chain
+from slabfield.configuration import Settings, bayes_exact, default_particles, gold_standard
 from slabfield.models.binary import BinaryPairwise
-from slabfield.moves.impute import new_unknown
+from slabfield.moves.imputation import new_missing_entries
 from slabfield.priors import Prior
-from slabfield.sampler.run import run_chain
-from slabfield.sampler.settings import Settings, bayes_exact, default_particles, gold_standard
-from slabfield.sampler.warmup import Problem, complete
 
 MODEL = BinaryPairwise(2)
 PRIOR = Prior.standard(1, 0.4, 1.5, bias_scale=2.0)
@@ -27,7 +27,7 @@ MISSING[0, 0] = True
 def exact_answer(rows: np.ndarray, missing: np.ndarray) -> tuple[float, float]:
     """Inclusion probability of the only edge, and its mean given presence, by quadrature.
 
-    The likelihood of a row is the sum over what its missing entries may be.
+    The likelihood of a row is the sum over the possible values of its missing entries.
     """
     points = np.linspace(-7.0, 7.0, 101)
     first, second, coupling = np.meshgrid(points, points, points, indexing="ij")
@@ -43,17 +43,17 @@ def exact_answer(rows: np.ndarray, missing: np.ndarray) -> tuple[float, float]:
         return total
 
     with_edge = log_likelihood(coupling) - coupling**2 / (2 * 1.5**2)
-    top = with_edge.max()
-    dense = np.exp(with_edge - top)
+    maximum = with_edge.max()
+    density = np.exp(with_edge - maximum)
     step = points[1] - points[0]
-    present = 0.4 * dense.sum() * step / (1.5 * np.sqrt(2 * np.pi))
+    present = 0.4 * density.sum() * step / (1.5 * np.sqrt(2 * np.pi))
     without = log_likelihood(np.zeros((1, 1, 1)))[:, :, 0]
-    absent = 0.6 * np.exp(without - top).sum()
-    return present / (present + absent), float((dense * coupling).sum() / dense.sum())
+    absent = 0.6 * np.exp(without - maximum).sum()
+    return present / (present + absent), float((density * coupling).sum() / density.sum())
 
 
 def problem_with(missing: np.ndarray) -> Problem:
-    return Problem(MODEL, ROWS, MODEL.sums(ROWS), PRIOR, new_unknown(MODEL, ROWS, missing))
+    return Problem(MODEL, ROWS, MODEL.sums(ROWS), PRIOR, new_missing_entries(MODEL, ROWS, missing))
 
 
 def long(settings: Settings, n_draws: int, thin: int = 1) -> Settings:
@@ -80,7 +80,7 @@ def test_missing_entries_are_summed_over(settings: Settings, tolerance: float) -
     found = probability_and_mean(problem_with(MISSING), settings)
     assert found[0] == pytest.approx(probability, abs=tolerance)
     assert found[1] == pytest.approx(mean, abs=5 * tolerance)
-    # and it matters: taken as they stand in the table, or their rows dropped, they give another
+    # it matters: treating entries as observed, or dropping their rows, gives another answer
     complete_answer = exact_answer(ROWS, np.zeros_like(MISSING))[0]
     whole = ~MISSING.any(axis=1)
     dropped_answer = exact_answer(ROWS[whole], MISSING[whole])[0]
@@ -95,7 +95,7 @@ def test_completing_leaves_the_data_alone() -> None:
     own.rows[MISSING] = 1 - own.rows[MISSING]
     np.testing.assert_array_equal(ROWS, before)
     np.testing.assert_array_equal(own.rows[~MISSING], ROWS[~MISSING])
-    assert own.unknown.x is own.rows
+    assert own.missing_entries.x is own.rows
     assert complete(problem_with(np.zeros_like(MISSING)), np.random.default_rng(0)).rows is ROWS
 
 
@@ -106,11 +106,11 @@ def holes_in(rows: np.ndarray, share: float, seed: int) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("likelihood", ["exact", "pseudo", "particles"])
-def test_imputing_goes_on_from_a_checkpoint(tmp_path: Path, likelihood: str) -> None:
+def test_imputing_continues_from_a_checkpoint(tmp_path: Path, likelihood: str) -> None:
     table = holes_in(datasets.make_block(40, random_state=0, n_groups=1).rows, 0.1, 0)
-    told = {"likelihood": likelihood, "na": "impute", "n_chains": 2, "random_state": 3}
-    whole = SpikeSlabMRF(n_draws=30, n_warmup=10, **told).fit(table)
-    half = SpikeSlabMRF(n_draws=10, n_warmup=10, **told).fit(table, checkpoint=tmp_path / "run")
+    settings = {"likelihood": likelihood, "na": "impute", "n_chains": 2, "random_state": 3}
+    whole = SpikeSlabMRF(n_draws=30, n_warmup=10, **settings).fit(table)
+    half = SpikeSlabMRF(n_draws=10, n_warmup=10, **settings).fit(table, checkpoint=tmp_path / "run")
     more = half.extend(20)
     np.testing.assert_array_equal(whole.posterior_.draws.coupling, more.posterior_.draws.coupling)
     assert "missing entries" in whole.coding_notes_[0]

@@ -1,9 +1,9 @@
-"""Each move with an exact engine leaves the exact posterior as it is; a wrong one does not.
+"""Each move with an exact engine leaves the exact posterior invariant; a wrong one does not.
 
-Parameters from the prior with data from the field they make are exact draws of the posterior given
+Parameters from the prior, with data drawn from their field, are exact draws of the posterior given
 those data. After any valid move they still are: every statistic of parameters and data keeps its
-distribution. The power twin hands the move sums of the data, or couplings, that are 1.1 times what
-they should be.
+distribution. The power twin gives the move sums of the data, or couplings, that are 1.1 times
+their correct values.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ import pytest
 from scipy import stats
 
 import helpers
-from slabfield.exact import enumeration
-from slabfield.kernels.cube import new_exact_work
-from slabfield.likelihood.cubes import ExactCubes, exact_cubes
+from slabfield.adaptation.preconditioner import Problem, random_state
+from slabfield.chains.paper_chain import Chain, start_chain
+from slabfield.configuration import bayes_exact
+from slabfield.inference import enumeration
+from slabfield.kernels.block_table import new_exact_workspace
+from slabfield.likelihood.blocks import ExactBlocks, exact_blocks
 from slabfield.models.binary import BinaryPairwise
-from slabfield.moves.pair import new_block, new_tally
-from slabfield.moves.state import ChainState
-from slabfield.moves.sweep import Plan
+from slabfield.moves.block_sweep import Plan
+from slabfield.moves.chain_state import ChainState
+from slabfield.moves.edge_gibbs import new_block, new_inclusion_stats
 from slabfield.priors import Prior
-from slabfield.sampler.paper import Chain, start_chain
-from slabfield.sampler.settings import bayes_exact
-from slabfield.sampler.warmup import Problem, random_state
 
-N_NODES, N_ROWS, N_WORLDS = 5, 60, 5000
+N_NODES, N_ROWS, N_DATA_SETS = 5, 60, 5000
 MODEL = BinaryPairwise(N_NODES)
 INCLUSION = np.array([np.nan] * 7 + [0.2, 0.8, np.nan])
 SOME = np.arange(MODEL.n_interactions) < 5
 PRIOR = Prior.standard(MODEL.n_interactions, bias_scale=0.7)._replace(inclusion=INCLUSION)
 
-# the move, how often it is applied, and what its power twin gets wrong
+# the move, how often it is applied, and the error of its power twin
 MOVES = {
     "hyper": (helpers.step_hyper, 3, "coupling"),
     "langevin": (helpers.step_langevin, 60, "sums"),
@@ -48,10 +48,10 @@ COLLAPSED = ["edges", "swaps", "biases", "full sweep", "planned sweep"]
 # Blocks of four of the five nodes: one is summed out, and a full sweep has a last group of one
 BLOCK_SIZE = 4
 ALL = np.ones(10, np.bool_)
-# and flips of one, two and three edges of the second of them
+# flips of one, two and three edges of the second block
 FLIPS = np.array([[3, -1, -1, -1], [0, 4, -1, -1], [5, 2, 1, -1]])
 BLOCKS = np.array([[0, 1, 2, 3], [4, 2, 1, 0]])
-# and in a full sweep, for every node those that come into the first block with it
+# in a full sweep, for every node the nodes that share the first block with it
 TOGETHER = np.array([[0, 3, 1, 2], [1, 4, 0, 2], [2, 0, 1, 4], [3, 0, 4, 2], [4, 1, 3, 2]])
 PLAN = Plan(BLOCKS, 1, ALL, FLIPS, np.array([0, 0, 3]), ALL, 8, TOGETHER)
 
@@ -61,10 +61,10 @@ def copy_state(state: ChainState) -> ChainState:
 
 
 @cache
-def worlds() -> list[tuple[Problem, ChainState]]:
+def data_sets() -> list[tuple[Problem, ChainState]]:
     rng = np.random.default_rng(20)
     made = []
-    for _ in range(N_WORLDS):
+    for _ in range(N_DATA_SETS):
         blank = Problem(MODEL, np.zeros((1, N_NODES)), MODEL.sums(np.zeros((1, N_NODES))), PRIOR)
         state = random_state(blank, rng)
         state.bias[:] = 0.7 * rng.standard_normal(N_NODES)
@@ -75,13 +75,13 @@ def worlds() -> list[tuple[Problem, ChainState]]:
 
 @cache
 def template() -> Chain:
-    return start_chain(worlds()[0][0], bayes_exact(N_ROWS), np.random.default_rng(0))
+    return start_chain(data_sets()[0][0], bayes_exact(N_ROWS), np.random.default_rng(0))
 
 
 @cache
-def cubes() -> ExactCubes:
-    work = new_exact_work(N_NODES, BLOCK_SIZE // 2 + 1, BLOCK_SIZE)
-    return exact_cubes(MODEL)._replace(work=work)
+def blocks_engine() -> ExactBlocks:
+    work = new_exact_workspace(N_NODES, BLOCK_SIZE // 2 + 1, BLOCK_SIZE)
+    return exact_blocks(MODEL)._replace(work=work)
 
 
 def move(name: str, problem: Problem, state: ChainState, rng, wrong: bool) -> ChainState:
@@ -97,8 +97,19 @@ def move(name: str, problem: Problem, state: ChainState, rng, wrong: bool) -> Ch
         state.coupling[:] *= 1.1
     if name in COLLAPSED:
         block = new_block(problem.sums.bias / N_ROWS, BLOCK_SIZE, 1)
-        tally = new_tally(MODEL.n_interactions)
-        step(cubes(), sums, PRIOR, MODEL.group_start, state, block, PLAN, tally, times, rng)
+        inclusion_stats = new_inclusion_stats(MODEL.n_interactions)
+        step(
+            blocks_engine(),
+            sums,
+            PRIOR,
+            MODEL.group_start,
+            state,
+            block,
+            PLAN,
+            inclusion_stats,
+            times,
+            rng,
+        )
         return state
     # the widths and scales of another data set are as valid as any, as long as they are fixed
     step(
@@ -110,7 +121,7 @@ def move(name: str, problem: Problem, state: ChainState, rng, wrong: bool) -> Ch
 
 def statistics(problem: Problem, state: ChainState) -> list[float]:
     sums = problem.sums
-    centred = sums.coupling / N_ROWS - np.outer(sums.bias, sums.bias)[MODEL.ends] / N_ROWS**2
+    centered = sums.coupling / N_ROWS - np.outer(sums.bias, sums.bias)[MODEL.ends] / N_ROWS**2
     free = np.isnan(INCLUSION)
     return [
         state.hyper[0] - state.present[free].mean(),
@@ -120,8 +131,8 @@ def statistics(problem: Problem, state: ChainState) -> list[float]:
         float(state.present.sum()),
         float(state.present[7]),
         float(state.present[SOME].sum()),
-        (state.coupling * centred)[SOME].sum(),
-        state.coupling @ centred,
+        (state.coupling * centered)[SOME].sum(),
+        state.coupling @ centered,
         state.coupling @ sums.coupling / N_ROWS,
         np.abs(state.coupling).sum(),
         state.coupling[0],
@@ -133,10 +144,10 @@ def statistics(problem: Problem, state: ChainState) -> list[float]:
 
 
 def smallest_p_value(name: str, wrong: bool) -> float:
-    """Compare half of the worlds as they are with the other half after the move."""
+    """Compare half of the data_sets as they are with the other half after the move."""
     rng = np.random.default_rng(11)
-    before = [statistics(p, s) for p, s in worlds()[::2]]
-    after = [statistics(p, move(name, p, s, rng, wrong)) for p, s in worlds()[1::2]]
+    before = [statistics(p, s) for p, s in data_sets()[::2]]
+    after = [statistics(p, move(name, p, s, rng, wrong)) for p, s in data_sets()[1::2]]
     tested = [
         stats.ks_2samp(a, b, method="asymp").pvalue
         for a, b in zip(np.transpose(before), np.transpose(after), strict=True)
@@ -151,7 +162,7 @@ def test_move_leaves_the_posterior_invariant(name):
 
 
 @pytest.mark.parametrize("name", MOVES)
-def test_a_move_that_is_wrong_by_a_tenth_is_noticed(name):
+def test_a_move_that_is_wrong_by_a_tenth_is_detected(name):
     assert smallest_p_value(name, wrong=True) < 1e-3
 
 
@@ -161,6 +172,6 @@ def test_the_move_moves(name):
     rng = np.random.default_rng(1)
     moved = [
         not np.array_equal(getattr(move(name, p, s, rng, False), what), getattr(s, what))
-        for p, s in worlds()[:50]
+        for p, s in data_sets()[:50]
     ]
     assert np.mean(moved) > 0.8

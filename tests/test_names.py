@@ -1,4 +1,4 @@
-"""Column names are text everywhere: never markup, formulas, commands or broken XML."""
+"""Column names are plain text in all output: never markup, formulas, commands or broken XML."""
 
 import csv
 import html.parser
@@ -12,14 +12,15 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from slabfield.checks import InputError, code_binary
-from slabfield.cli.show import edge_table
-from slabfield.cli.write import write_pictures, write_results
+from slabfield.cli.printing import edge_table
+from slabfield.cli.result_files import write_pictures, write_results
 from slabfield.draws import Draws
+from slabfield.encoding import code_binary
 from slabfield.posterior import Posterior
 from slabfield.posterior.exports import FORMULA_STARTS, read_edges
+from slabfield.validation import InputError
 
-WICKED = [
+HOSTILE = [
     "<script>alert(1)</script>",
     "</script><img src=x onerror=alert(1)>",
     "=1+1",
@@ -39,16 +40,16 @@ WICKED = [
 @pytest.fixture(scope="module")
 def posterior() -> Posterior:
     rng = np.random.default_rng(0)
-    n_nodes = len(WICKED)
+    n_nodes = len(HOSTILE)
     n_edges = n_nodes * (n_nodes - 1) // 2
     present = rng.random((4, 50, n_edges)) < 0.6
     coupling = np.where(present, rng.standard_normal(present.shape), 0.0)
     bias = rng.standard_normal((4, 50, n_nodes))
     p0, sigma0, potential = (rng.random((4, 50)) for _ in range(3))
     draws = Draws.from_dense(coupling, present, bias, p0, sigma0, potential)
-    told = {"engine": "exact", "n_rows": 50, "seed": 1, "n_chains": 4}
-    told["inclusion_prior"] = {"a": 5.0, "b": 5.0, "edges": None}
-    return Posterior(draws, WICKED, told, [{} for _ in range(4)])
+    settings = {"engine": "exact", "n_rows": 50, "seed": 1, "n_chains": 4}
+    settings["inclusion_prior"] = {"a": 5.0, "b": 5.0, "edges": None}
+    return Posterior(draws, HOSTILE, settings, [{} for _ in range(4)])
 
 
 @pytest.fixture(scope="module")
@@ -59,14 +60,14 @@ def folder(posterior: Posterior, tmp_path_factory: pytest.TempPathFactory) -> Pa
     return out
 
 
-def test_half_a_character_is_no_name() -> None:
+def test_a_lone_surrogate_in_a_name_is_refused() -> None:
     table = pd.DataFrame([[0, 1], [1, 0]], columns=pd.Index(["a", "\ud800"], dtype=object))
-    with pytest.raises(InputError, match=r"surrogates\) in '\\ud800'"):
+    with pytest.raises(InputError, match=r"unpaired surrogates in '\\ud800'"):
         code_binary(table)
 
 
 class Tags(html.parser.HTMLParser):
-    """Counts the elements of a page."""
+    """Collects the elements of a page."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -76,7 +77,7 @@ class Tags(html.parser.HTMLParser):
         self.seen.append((tag, dict(attrs)))
 
 
-def test_the_report_has_no_element_of_a_name(folder: Path) -> None:
+def test_no_name_becomes_an_element_of_the_report(folder: Path) -> None:
     page = (folder / "report.html").read_text(encoding="utf-8")
     tags = Tags()
     tags.feed(page)
@@ -86,39 +87,39 @@ def test_the_report_has_no_element_of_a_name(folder: Path) -> None:
     assert "<img src=x" not in page
 
 
-def test_no_field_of_the_table_is_a_formula_and_all_come_back(folder: Path) -> None:
+def test_no_field_of_the_table_is_a_formula_and_names_are_read_back(folder: Path) -> None:
     with open(folder / "edges.csv", encoding="utf-8", newline="") as file:
         rows = list(csv.reader(file))
     names = {name for row in rows[1:] for name in row[:2]}
-    assert len(names) == len(WICKED)
+    assert len(names) == len(HOSTILE)
     assert not [name for name in names if name.startswith(FORMULA_STARTS)]
     again = set(read_edges(folder / "edges.csv")["node_1"])
     assert {"=1+1", "@SUM(A1)", "two\nlines"} <= again
 
 
 @pytest.mark.parametrize("form", ["graphml", "gexf"])
-def test_graphs_are_xml(folder: Path, form: str) -> None:
+def test_graph_files_are_valid_xml(folder: Path, form: str) -> None:
     path = folder / f"network.{form}"
     tree = ElementTree.parse(path)
     nodes = [node for node in tree.iter() if node.tag.endswith("}node")]
-    assert len(nodes) == len(WICKED)
-    assert len({node.get("id") for node in nodes}) == len(WICKED)
+    assert len(nodes) == len(HOSTILE)
+    assert len({node.get("id") for node in nodes}) == len(HOSTILE)
     assert "\x1b" not in path.read_text(encoding="utf-8")
 
 
-def test_the_picture_is_drawn(folder: Path) -> None:
+def test_the_network_is_plotted(folder: Path) -> None:
     assert (folder / "network.png").stat().st_size > 10_000
 
 
-def test_pictures_of_such_names(posterior: Posterior, tmp_path: Path) -> None:
+def test_plots_take_hostile_names(posterior: Posterior, tmp_path: Path) -> None:
     for picture in write_pictures(posterior, tmp_path, dpi=50):
         assert (tmp_path / picture).read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_terminal_is_told_nothing_but_text(posterior: Posterior) -> None:
+def test_the_terminal_gets_plain_text_only(posterior: Posterior) -> None:
     target = io.StringIO()
     console = Console(file=target, force_terminal=False, width=100)
     console.print(edge_table(posterior.to_dataframe(), 100))
-    shown = target.getvalue()
-    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069]", shown)
-    assert "[bold]" in shown
+    printed = target.getvalue()
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069]", printed)
+    assert "[bold]" in printed

@@ -1,4 +1,4 @@
-"""A chain that comes to numbers that are not finite: one new start, then an error; none is kept."""
+"""A chain whose state is not finite is restarted once, then an error; nothing of it is kept."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from slabfield import SpikeSlabMRF
-from slabfield.checks import InputWarning, NotFiniteError
-from slabfield.moves.state import ChainState
-from slabfield.sampler import collapsed, paper
-from slabfield.sampler.iteration import Record
-from slabfield.sampler.run import ChainRun
+from slabfield.chains import collapsed_chain, paper_chain
+from slabfield.chains.chain_run import ChainRun
+from slabfield.moves.chain_state import ChainState
+from slabfield.moves.iteration import Record
+from slabfield.validation import InputWarning, NotFiniteError
 from test_checkpoint import block_rows
 
 ENGINES: dict[str, dict[str, Any]] = {
@@ -26,22 +26,22 @@ WHERE = ("bias", "coupling", "hyper")
 
 
 class Plant:
-    """Compiled loops that leave NaN in a chain's state, and in what it has drawn, so many times.
+    """Compiled loops that leave NaN in a chain's state and draws, ``n_times`` times.
 
     ``when`` is "warm-up", where draws are not kept, or "sampling".
     """
 
     def __init__(self, patch: pytest.MonkeyPatch, where: str, when: str, n_times: int) -> None:
         self.where, self.when, self.left = where, when, n_times
-        patch.setattr(collapsed, "collapsed", self.around(collapsed.collapsed))
-        for name, loop in paper.SCHEMES.items():
-            patch.setitem(paper.SCHEMES, name, self.around(loop))
+        patch.setattr(collapsed_chain, "collapsed", self.around(collapsed_chain.collapsed))
+        for name, loop in paper_chain.SCHEMES.items():
+            patch.setitem(paper_chain.SCHEMES, name, self.around(loop))
 
     def around(self, loop: Any) -> Any:
-        def planted(*told: Any) -> Any:
-            info = loop(*told)
-            [state] = [part for part in told if isinstance(part, ChainState)]
-            [record] = [part for part in told if isinstance(part, Record)]
+        def planted(*arguments: Any) -> Any:
+            info = loop(*arguments)
+            [state] = [part for part in arguments if isinstance(part, ChainState)]
+            [record] = [part for part in arguments if isinstance(part, Record)]
             phase = "sampling" if len(record.bias) else "warm-up"
             if phase == self.when and self.left > 0:
                 self.left -= 1
@@ -54,8 +54,8 @@ class Plant:
 
 
 def fitted(engine: str, **given: Any) -> SpikeSlabMRF:
-    told = {"n_chains": 1, "n_warmup": 10, "n_draws": 30, "n_jobs": 1, "random_state": 0}
-    return SpikeSlabMRF(**(told | ENGINES[engine] | given)).fit(block_rows())
+    parameters = {"n_chains": 1, "n_warmup": 10, "n_draws": 30, "n_jobs": 1, "random_state": 0}
+    return SpikeSlabMRF(**(parameters | ENGINES[engine] | given)).fit(block_rows())
 
 
 def assert_finite(model: SpikeSlabMRF) -> None:
@@ -66,22 +66,22 @@ def assert_finite(model: SpikeSlabMRF) -> None:
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("when", ["warm-up", "sampling"])
-def test_a_chain_begins_again_once(engine: str, when: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_chain_is_restarted_once(engine: str, when: str, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = fitted(engine)
     plant = Plant(monkeypatch, "bias", when, 1)
-    with pytest.warns(InputWarning, match="Chain 0 came to numbers that are not finite"):
+    with pytest.warns(InputWarning, match="Chain 0 reached values that are not finite"):
         model = fitted(engine)
     assert plant.left == 0
     assert model.posterior_.draws.n_draws == 30
     assert_finite(model)
-    assert any("not finite and began again" in text for text in model.posterior_.warnings)
+    assert any("not finite and had to be restarted" in text for text in model.posterior_.warnings)
     assert model.posterior_.info[0]["not_finite"] == 1
     # from another start, with other random numbers
     assert not np.array_equal(model.posterior_.draws.bias, plain.posterior_.draws.bias)
 
 
 @pytest.mark.parametrize("where", WHERE)
-def test_wherever_in_the_state_it_is(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_part_of_the_state_is_checked(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     plant = Plant(monkeypatch, where, "sampling", 1)
     with pytest.warns(InputWarning, match="not finite"):
         assert_finite(fitted("exact"))
@@ -96,12 +96,12 @@ def test_a_second_time_ends_the_run(
     Plant(monkeypatch, "bias", when, 2)
     with (
         pytest.warns(InputWarning, match="not finite"),
-        pytest.raises(NotFiniteError, match="chain 0 did not, and again not after a new start"),
+        pytest.raises(NotFiniteError, match="those of chain 0 were not, not even after a restart"),
     ):
         fitted(engine)
 
 
-def test_other_chains_are_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_chains_are_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = fitted("exact", n_chains=3)
     Plant(monkeypatch, "bias", "warm-up", 1)
     with pytest.warns(InputWarning, match="Chain 0"):
@@ -111,17 +111,17 @@ def test_other_chains_are_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not np.array_equal(before[0], after[0])
 
 
-def test_the_checkpoint_is_kept_and_the_run_goes_on_from_it(
+def test_the_checkpoint_is_kept_and_the_run_continues_from_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = {"n_chains": 2, "n_warmup": 10, "n_draws": 30, "n_jobs": 1, "random_state": 0}
-    whole = SpikeSlabMRF(**told | {"n_draws": 60}).fit(block_rows())
-    model = SpikeSlabMRF(**told).fit(block_rows(), checkpoint=tmp_path)
+    parameters = {"n_chains": 2, "n_warmup": 10, "n_draws": 30, "n_jobs": 1, "random_state": 0}
+    whole = SpikeSlabMRF(**parameters | {"n_draws": 60}).fit(block_rows())
+    model = SpikeSlabMRF(**parameters).fit(block_rows(), checkpoint=tmp_path)
     with monkeypatch.context() as patch:
         Plant(patch, "bias", "sampling", 100)
         with (
             pytest.warns(InputWarning, match="not finite"),
-            pytest.raises(NotFiniteError, match=r"What it was before is in "),
+            pytest.raises(NotFiniteError, match=r"Its last finite state is in "),
         ):
             model.extend(30)
     again = SpikeSlabMRF.resume(tmp_path)
@@ -131,16 +131,16 @@ def test_the_checkpoint_is_kept_and_the_run_goes_on_from_it(
 def test_a_later_state_of_another_attempt_replaces_earlier_draws(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """As on a cluster, where workers send back what they have drawn since."""
+    """As on a cluster, where workers return only their new draws."""
     model = fitted("exact")
     [run] = model._runs
-    earlier, packed = run.keeper.n_draws, run.packed()
+    earlier, packed = run.buffer.n_draws, run.packed()
     there = ChainRun.from_state(run.problem, run.settings, None, packed)
     Plant(monkeypatch, "bias", "sampling", 1)
-    there.keeper.parts = []
+    there.buffer.parts = []
     with pytest.warns(InputWarning, match="not finite"):
         there.extend(5, lambda _: None)
-    run.take(there.packed())
+    run.update(there.packed())
     assert earlier == 30
-    assert run.keeper.n_draws == there.keeper.n_draws == 5
+    assert run.buffer.n_draws == there.buffer.n_draws == 5
     assert run.attempt == 1

@@ -1,4 +1,4 @@
-"""Clusters of nodes that exclude or imply each other: found in data, drawn whole in particles."""
+"""Clusters of nodes that exclude or imply each other: finding them, and redrawing them jointly."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import pytest
 from scipy import stats
 
 from slabfield import SpikeSlabMRF
-from slabfield.exact import enumeration
-from slabfield.kernels.gibbs import new_lanes
-from slabfield.kernels.patterns import draw_patterns
+from slabfield.adaptation.pattern_clusters import MOST_NODES, MOST_PATTERNS, find_clusters
+from slabfield.inference import enumeration
+from slabfield.kernels.gibbs import new_streams
+from slabfield.kernels.pattern_gibbs import draw_patterns
 from slabfield.models.binary import BinaryPairwise
-from slabfield.moves.reach import goes_far
-from slabfield.sampler.patterns import MOST_NODES, MOST_PATTERNS, find_clusters
+from slabfield.moves.bounded_updates import leaves_support
 from test_cube import random_state_of
 from test_forest import lists_of
 
@@ -32,18 +32,26 @@ PATTERNS = np.array([1, 2, 4, 0], np.int64)
 N_PARTICLES = 20_000
 
 
-def drawn(states: np.ndarray, state: Any, coupling: np.ndarray, seed: int = 0) -> None:
-    """Draw the pattern of the cluster anew in all particles."""
+def redraw(states: np.ndarray, state: Any, coupling: np.ndarray, seed: int = 0) -> None:
+    """Redraw the pattern of the cluster in all particles."""
     d, n = states.shape
     whole, single = np.zeros(n, np.int32), np.zeros(n, np.float32)
-    room = (
+    buffers = (
         whole, whole.copy(), single, np.zeros(d, np.bool_), np.zeros(d, np.int32),
         np.zeros(d, np.float32),
     )  # fmt: skip
-    lanes = new_lanes(n, np.random.default_rng(seed))
+    streams = new_streams(n, np.random.default_rng(seed))
     rows = np.zeros((NODES.size + 4, n), np.float32)
     draw_patterns(
-        NODES, PATTERNS, states, state.bias, state.coupling, *lists_of(coupling), lanes, rows, room
+        NODES,
+        PATTERNS,
+        states,
+        state.bias,
+        state.coupling,
+        *lists_of(coupling),
+        streams,
+        rows,
+        buffers,
     )
 
 
@@ -55,34 +63,34 @@ def field_and_particles(seed: int = 3) -> tuple[Any, Any, np.ndarray, np.ndarray
     return model, state, np.ascontiguousarray(states), np.asarray(field.coupling)
 
 
-def p_value(states: np.ndarray, chance: np.ndarray) -> float:
+def p_value(states: np.ndarray, probability: np.ndarray) -> float:
     codes = (states.astype(np.int64) << np.arange(len(states))[:, None]).sum(axis=0)
-    counts = np.bincount(codes, minlength=chance.size)
-    common = chance * N_PARTICLES >= 5
+    counts = np.bincount(codes, minlength=probability.size)
+    common = probability * N_PARTICLES >= 5
     found = np.append(counts[common], counts[~common].sum())
-    expected = np.append(chance[common], chance[~common].sum()) * N_PARTICLES
+    expected = np.append(probability[common], probability[~common].sum()) * N_PARTICLES
     return float(stats.chisquare(found, expected).pvalue)
 
 
-def test_particles_of_a_field_stay_so():
+def test_pattern_updates_leave_the_field_invariant():
     model, state, states, coupling = field_and_particles()
-    chance = enumeration.probabilities(model.field(state.bias, state.coupling))
+    probability = enumeration.probabilities(model.field(state.bias, state.coupling))
     before = states.copy()
-    drawn(states, state, coupling)
+    redraw(states, state, coupling)
     assert (before != states).any(axis=1)[NODES].all()
     assert np.array_equal(np.delete(before, NODES, axis=0), np.delete(states, NODES, axis=0))
-    assert p_value(states, chance) > 1e-3
-    # the same with couplings a tenth too strong is not the field
+    assert p_value(states, probability) > 1e-3
+    # with couplings a tenth too strong the distribution is another
     state.coupling[:] *= 1.1
-    drawn(states, state, 1.1 * coupling)
-    assert p_value(states, chance) < 1e-3
+    redraw(states, state, 1.1 * coupling)
+    assert p_value(states, probability) < 1e-3
 
 
-def test_patterns_that_are_not_among_those_stay():
+def test_other_patterns_do_not_change():
     _, state, states, coupling = field_and_particles()
     codes = (states[NODES].astype(np.int64) << np.arange(3)[:, None]).sum(axis=0)
     before = states.copy()
-    drawn(states, state, coupling)
+    redraw(states, state, coupling)
     others = ~np.isin(codes, PATTERNS)
     assert others.sum() > 100
     assert np.array_equal(before[:, others], states[:, others])
@@ -90,7 +98,7 @@ def test_patterns_that_are_not_among_those_stay():
     assert np.isin(after[~others], PATTERNS).all()
 
 
-def test_a_mode_is_left_however_deep_it_is():
+def test_patterns_move_between_separated_modes():
     """Codes that exclude each other by couplings of -40: single nodes could never change."""
     model = BinaryPairwise(6)
     _, state, states, _ = field_and_particles()
@@ -103,7 +111,7 @@ def test_a_mode_is_left_however_deep_it_is():
     state.coupling[:] = coupling[first, second]
     states[NODES] = 0
     states[NODES[0]] = 1
-    drawn(states, state, coupling)
+    redraw(states, state, coupling)
     shares = states[NODES].mean(axis=1)
     assert shares == pytest.approx(1 / 3, abs=0.02)
     assert (states[NODES].sum(axis=0) == 1).all()
@@ -133,7 +141,7 @@ def test_codes_of_a_category_are_a_cluster():
     assert patterns == {1, 2, 4, 8}
 
 
-def test_nodes_that_only_depend_are_none():
+def test_merely_dependent_nodes_are_no_cluster():
     rng = np.random.default_rng(0)
     rows = rng.integers(0, 2, (500, 30)).astype(np.uint8)
     rows[:, 1] ^= rows[:, 0] & (rng.random(500) < 0.5)
@@ -141,7 +149,7 @@ def test_nodes_that_only_depend_are_none():
     assert clusters_of(rows) == []
 
 
-def test_clusters_have_bounds_and_data_in_them():
+def test_clusters_are_bounded_and_cover_most_nodes():
     rows = one_hot(1, 120)
     found = clusters_of(rows)
     assert len(found) > 5
@@ -151,19 +159,19 @@ def test_clusters_have_bounds_and_data_in_them():
     assert len(set().union(*(nodes for nodes, _ in found))) > 0.8 * rows.shape[1]
 
 
-# --- what particles vouch for ------------------------------------------------------------------
+# --- support of particles ----------------------------------------------------------------------
 
 
-def test_a_flip_may_not_raise_what_no_particle_shows():
+def test_a_flip_may_not_leave_the_support_of_particles():
     weights = np.array([0.5, 0.3, 0.2, 1e-5])
-    assert not goes_far(weights, np.array([0.2, 0.3, 0.5, 1e-5]))
-    assert goes_far(weights, np.array([0.5, 0.3, 0.2, 0.1]))
-    assert goes_far(np.array([0.5, 0.3, 0.2, 0.1]), weights)
-    # what is shown by some before and after may change by any factor, and what is not by some
-    assert not goes_far(weights, np.array([2e-3, 0.3, 0.7, 1e-5]))
-    assert not goes_far(weights, np.array([0.5, 0.3, 0.2, 3e-3]))
+    assert not leaves_support(weights, np.array([0.2, 0.3, 0.5, 1e-5]))
+    assert leaves_support(weights, np.array([0.5, 0.3, 0.2, 0.1]))
+    assert leaves_support(np.array([0.5, 0.3, 0.2, 0.1]), weights)
+    # supported states may change by any factor, others by a limited one
+    assert not leaves_support(weights, np.array([2e-3, 0.3, 0.7, 1e-5]))
+    assert not leaves_support(weights, np.array([0.5, 0.3, 0.2, 3e-3]))
     # a common factor does not matter
-    assert not goes_far(weights, 1e6 * weights)
+    assert not leaves_support(weights, 1e6 * weights)
 
 
 # --- one-hot codes -----------------------------------------------------------------------------
@@ -172,7 +180,7 @@ def test_a_flip_may_not_raise_what_no_particle_shows():
 @pytest.mark.parametrize("given", [{"likelihood": "particles"}, {"preset": "paper"}])
 @pytest.mark.parametrize("seed", [1, 4])
 def test_one_hot_codes_stay_within_the_slab(seed: int, given: dict[str, str]):
-    """Of 400 couplings that only the slab bounds, none is beyond five of its deviations."""
+    """Of 400 couplings that only the slab bounds, none exceeds five of its standard deviations."""
     rows = one_hot(seed, 30)
     model = SpikeSlabMRF(
         n_chains=1, n_warmup=40, n_draws=20, n_jobs=1, random_state=seed, **given
@@ -185,7 +193,7 @@ def test_one_hot_codes_stay_within_the_slab(seed: int, given: dict[str, str]):
 
 
 def test_one_hot_codes_have_the_exact_posterior():
-    """Slab fixed: where it is learnt, couplings that no row speaks about and sigma0 move slowly."""
+    """The slab is fixed: if learned, sigma0 and couplings without data mix slowly."""
     rows = one_hot(2, 12)
     means, errors, sizes = [], [], []
     for likelihood, n_draws in (("exact", 3000), ("particles", 2500)):
@@ -198,16 +206,16 @@ def test_one_hot_codes_have_the_exact_posterior():
         means.append(by_chain.mean(axis=0))
         errors.append(by_chain.var(axis=0, ddof=1) / 4)
         sizes.append(couplings.mean(axis=(1, 2)))
-    off, expected = np.sqrt(np.mean((means[0] - means[1]) ** 2)), np.sqrt(np.mean(sum(errors)))
-    assert off < 2 * expected + 0.005
+    error, expected = np.sqrt(np.mean((means[0] - means[1]) ** 2)), np.sqrt(np.mean(sum(errors)))
+    assert error < 2 * expected + 0.005
     assert expected < 0.03
-    apart = abs(sizes[0].mean() - sizes[1].mean())
-    assert apart < 4 * np.sqrt((sizes[0].var(ddof=1) + sizes[1].var(ddof=1)) / 4) + 0.1
+    difference = abs(sizes[0].mean() - sizes[1].mean())
+    assert difference < 4 * np.sqrt((sizes[0].var(ddof=1) + sizes[1].var(ddof=1)) / 4) + 0.1
 
 
 @pytest.mark.parametrize("value", [0, 1])
 def test_copies_and_complements_stay_within_the_slab(value: int):
-    """Two nodes that only change together: what one bias is off by, the other is not told."""
+    """Two nodes that only change together: an error of one bias is not corrected by the other."""
     rows = np.random.default_rng(0).integers(0, 2, (100, 26)).astype(np.uint8)
     rows[:, -1] = rows[:, 0] ^ value
     [(nodes, patterns)] = clusters_of(rows)

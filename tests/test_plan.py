@@ -1,31 +1,31 @@
-"""Plans: blocks that cover the edges they are given, and every node."""
+"""Plans: blocks that cover given edges, and every node."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from slabfield.datasets import make_block
-from slabfield.models.binary import BinaryPairwise
-from slabfield.moves.pair import new_tally
-from slabfield.moves.sweep import bring_together
-from slabfield.sampler.plan import (
+from slabfield.adaptation.block_schedule import (
     EDGES_PER_NODE,
+    EXTRA_FLIPS,
     LIKELY,
-    MORE_FLIPS,
     MOST_FLIPS,
     RANDOM_SHARE,
-    RAREST,
+    SWEEPS_PER_VISIT,
+    all_pairs_plan,
     cover,
-    flips_worth,
+    flips_needed,
     make_plan,
-    no_plan,
     plan_for_particles,
     screen,
     star_blocks,
     with_moves,
 )
-from slabfield.sampler.rivals import Rivals
+from slabfield.adaptation.edge_swaps import SwapCandidate
+from slabfield.datasets import make_block
+from slabfield.models.binary import BinaryPairwise
+from slabfield.moves.block_sweep import bring_together
+from slabfield.moves.edge_gibbs import new_inclusion_stats
 
 
 def covered(blocks, n_nodes):
@@ -52,7 +52,7 @@ def test_cover_has_every_edge(first, second, n_nodes, k):
     assert blocks.shape[1] == k
     assert all(len(set(block)) == k for block in blocks.tolist())
     assert covered(blocks, n_nodes)[first, second].all()
-    # every block is there for an edge of its own
+    # every block covers an edge that no other covers
     assert len(blocks) <= first.size
     if len(first):
         without = covered(blocks[1:], n_nodes)[first, second]
@@ -60,7 +60,7 @@ def test_cover_has_every_edge(first, second, n_nodes, k):
 
 
 @pytest.mark.parametrize(("first", "second", "n_nodes", "k"), list(graphs()))
-def test_stars_have_every_node_and_its_first_neighbours(first, second, n_nodes, k):
+def test_star_blocks_have_every_node_and_its_first_neighbors(first, second, n_nodes, k):
     blocks = star_blocks(first, second, n_nodes, k, k - 1)
     assert all(len(set(block)) == k for block in blocks.tolist())
     assert blocks[:, 0].tolist() == list(range(n_nodes))
@@ -75,67 +75,69 @@ def test_a_clique_is_one_block():
     assert [set(block) for block in blocks.tolist()] == [set(range(10, 16))]
 
 
-def test_make_plan_covers_the_worthy_and_the_likely():
+def test_make_plan_covers_edges_of_high_priority_and_likely_edges():
     n_nodes, k, rng = 60, 6, np.random.default_rng(1)
     model = BinaryPairwise(n_nodes)
     first, second = model.ends
-    worth = rng.random(first.size) * 0.5
-    chance = np.zeros(first.size)
+    priority = rng.random(first.size) * 0.5
+    probability = np.zeros(first.size)
     likely = rng.permutation(first.size)[:50]
-    worth[likely], chance[likely] = 0.0, LIKELY
-    plan = make_plan(worth, chance, model.ends, n_nodes, k)
+    priority[likely], probability[likely] = 0.0, LIKELY
+    plan = make_plan(priority, probability, model.ends, n_nodes, k)
     together = covered(plan.blocks, n_nodes)
-    best = np.argsort(-worth)[: EDGES_PER_NODE * n_nodes]
+    best = np.argsort(-priority)[: EDGES_PER_NODE * n_nodes]
     assert together[first[best], second[best]].all()
     assert together[first[likely], second[likely]].all()
     assert plan.blocks.dtype == np.int64
     assert plan.n_random == int(RANDOM_SHARE * len(plan.blocks))
-    assert np.array_equal(np.flatnonzero(plan.open), np.sort(likely))
+    assert np.array_equal(np.flatnonzero(plan.undecided), np.sort(likely))
 
 
-def test_rivals_share_a_block_and_are_flipped_there():
+def test_edges_of_a_swap_share_a_block_and_are_flipped_there():
     model = BinaryPairwise(40)
     # each alone looks decided
-    score, chance = np.ones(model.n_interactions), np.zeros(model.n_interactions)
-    rivals = [
-        Rivals(((10, 20), (10, 30)), (10, 20, 30)),
-        Rivals(((10, 20), (10, 7)), (10, 20, 7)),
-        Rivals(((31, 32), (33, 34), (31, 34), (33, 32)), (31, 32, 33, 34)),
+    score, probability = np.ones(model.n_interactions), np.zeros(model.n_interactions)
+    swaps = [
+        SwapCandidate(((10, 20), (10, 30)), (10, 20, 30)),
+        SwapCandidate(((10, 20), (10, 7)), (10, 20, 7)),
+        SwapCandidate(((31, 32), (33, 34), (31, 34), (33, 32)), (31, 32, 33, 34)),
     ]
-    plan = plan_for_particles(score, chance, np.zeros(0, np.int64), model.ends, 40, 6, rivals)
+    plan = plan_for_particles(score, probability, np.zeros(0, np.int64), model.ends, 40, 6, swaps)
     assert any({10, 20, 30, 7} <= set(block) for block in plan.blocks.tolist())
     assert all(len(set(block)) == 6 for block in plan.blocks.tolist())
     assert len(plan.blocks) == 42
-    assert plan.open.all()
+    assert plan.undecided.all()
     assert plan.n_random == 0
-    wanted = [{tuple(sorted(edge)) for edge in edges} for edges, _ in rivals]
+    wanted = [{tuple(sorted(edge)) for edge in edges} for edges, _ in swaps]
     found = [set(move) for move in moves_of(plan)]
     assert all(move in found for move in wanted)
     assert len(found) == 3
-    # they stay when warm-up ends, though none was seen to have a chance
-    frozen = with_moves(plan, new_tally(score.size, 10)._replace(chance=chance))
-    assert frozen.n_flips == MORE_FLIPS
+    # they stay at the end of warm-up, though none was recorded as likely
+    frozen = with_moves(
+        plan, new_inclusion_stats(score.size, 10)._replace(probability_sum=probability)
+    )
+    assert frozen.n_flips == EXTRA_FLIPS
     assert list(moves_of(frozen)) == list(moves_of(plan))
-    # and are not listed twice where they were
-    tally = new_tally(score.size, 10)
+    # and are not listed twice if they were recorded
+    inclusion_stats = new_inclusion_stats(score.size, 10)
     number = int(np.repeat(np.arange(42), np.diff(plan.move_start))[0])
-    tally.flips[0, 0], tally.flips[0, 1:] = number, plan.moves[0]
-    tally.flip_chance[0], tally.n_flips[0] = 0.9, 1
-    assert list(moves_of(with_moves(plan, tally))) == list(moves_of(plan))
+    inclusion_stats.flips[0, 0], inclusion_stats.flips[0, 1:] = number, plan.moves[0]
+    inclusion_stats.flip_probability[0], inclusion_stats.n_flips[0] = 0.9, 1
+    assert list(moves_of(with_moves(plan, inclusion_stats))) == list(moves_of(plan))
 
 
-def test_an_edge_is_flipped_where_the_node_is_whose_edge_follows():
+def test_an_edge_is_flipped_in_a_block_with_the_edge_that_follows():
     model = BinaryPairwise(40)
-    score, chance = np.ones(model.n_interactions), np.zeros(model.n_interactions)
-    rivals = [Rivals(((10, 20),), (10, 20, 30))]
-    plan = plan_for_particles(score, chance, np.zeros(0, np.int64), model.ends, 40, 6, rivals)
+    score, probability = np.ones(model.n_interactions), np.zeros(model.n_interactions)
+    swaps = [SwapCandidate(((10, 20),), (10, 20, 30))]
+    plan = plan_for_particles(score, probability, np.zeros(0, np.int64), model.ends, 40, 6, swaps)
     assert [set(move) for move in moves_of(plan)] == [{(10, 20)}]
     number = int(np.repeat(np.arange(len(plan.blocks)), np.diff(plan.move_start))[0])
     assert {10, 20, 30} <= set(plan.blocks[number].tolist())
 
 
 def moves_of(plan):
-    """Planned flips, by the nodes of their edges."""
+    """Scheduled flips, by the nodes of their edges."""
     ends = [(low, high) for high in range(plan.blocks.shape[1]) for low in range(high)]
     for number, block in enumerate(plan.blocks.tolist()):
         for move in plan.moves[plan.move_start[number] : plan.move_start[number + 1]].tolist():
@@ -143,15 +145,15 @@ def moves_of(plan):
             yield tuple(tuple(sorted((block[low], block[high]))) for low, high in at)
 
 
-def test_blocks_on_particles_have_what_undecided_edges_depend_on():
-    """0 - 9 is undecided; 9 is tied to 5, and 5 to 7: their couplings have to move along."""
+def test_particle_blocks_have_the_nodes_that_undecided_edges_depend_on():
+    """0 - 9 is undecided; 9 is tied to 5, and 5 to 7: their couplings have to follow."""
     model = BinaryPairwise(30)
     edge = {(i, j): m for m, (i, j) in enumerate(zip(*model.ends, strict=True))}
-    chance, score = np.zeros(model.n_interactions), np.ones(model.n_interactions)
-    chance[edge[0, 9]] = 0.3
+    probability, score = np.zeros(model.n_interactions), np.ones(model.n_interactions)
+    probability[edge[0, 9]] = 0.3
     present = np.array([edge[5, 9], edge[5, 7], edge[12, 13]])
-    chance[present], score[present] = 1.0, 500.0
-    plan = plan_for_particles(score, chance, present, model.ends, 30, 6)
+    probability[present], score[present] = 1.0, 500.0
+    plan = plan_for_particles(score, probability, present, model.ends, 30, 6)
     own = {block[0]: set(block) for block in plan.blocks.tolist()}
     assert {0, 9, 5, 7} <= own[0]
     assert sorted(own) == list(range(30))
@@ -160,37 +162,37 @@ def test_blocks_on_particles_have_what_undecided_edges_depend_on():
     assert np.array_equal(plan.covered, together)
 
 
-def test_blocks_on_particles_have_all_edges_that_are_there_for_certain():
-    """Among twelve nodes there are all; the block of a node has room for five of its edges."""
+def test_particle_blocks_cover_all_edges_that_are_certain():
+    """Twelve nodes form a clique; the block of a node holds five of its edges."""
     model = BinaryPairwise(30)
-    there = model.ends[1] < 12
-    score, present = np.ones(there.size), np.flatnonzero(there)
-    sure, rare = (
-        plan_for_particles(score, np.where(there, chance, 0.0), present, model.ends, 30, 6)
-        for chance in (0.99, 0.001)
+    clique = model.ends[1] < 12
+    score, present = np.ones(clique.size), np.flatnonzero(clique)
+    certain, unlikely = (
+        plan_for_particles(score, np.where(clique, probability, 0.0), present, model.ends, 30, 6)
+        for probability in (0.99, 0.001)
     )
-    assert np.all(sure.covered[there])
-    assert not np.all(rare.covered[there])
+    assert np.all(certain.covered[clique])
+    assert not np.all(unlikely.covered[clique])
 
 
-def test_flips_that_had_a_chance_are_planned_where_they_had_most():
+def test_likely_flips_are_scheduled_in_the_block_where_they_are_likeliest():
     model = BinaryPairwise(30)
-    chance = np.zeros(model.n_interactions)
-    plan = plan_for_particles(chance, chance, np.zeros(0, np.int64), model.ends, 30, 6)
+    probability = np.zeros(model.n_interactions)
+    plan = plan_for_particles(probability, probability, np.zeros(0, np.int64), model.ends, 30, 6)
     blocks = plan.blocks.copy()
     blocks[3], blocks[8] = [3, 8, 9, 10, 11, 12], [8, 3, 9, 13, 14, 15]
     plan = plan._replace(blocks=blocks)
-    tally = new_tally(model.n_interactions, 6)
-    # edge 3 - 8 is at place 0 in both; 8 - 9 at place 2 of the first and 1 of the second
-    seen = [
+    inclusion_stats = new_inclusion_stats(model.n_interactions, 6)
+    # edge 3 - 8 is at position 0 in both; 8 - 9 at 2 in the first and at 1 in the second
+    recorded = [
         (3, 0, -1, 0.1), (8, 0, -1, 0.15), (8, 0, -1, 0.1), (3, 2, 0, 0.3), (8, 1, 0, 0.2),
         (3, 9, -1, 0.01),
     ]  # fmt: skip
-    for row, (number, one, two, value) in enumerate(seen):
-        tally.flips[row] = [number, one, two, -1, -1]
-        tally.flip_chance[row] = value
-    tally.n_flips[0] = len(seen)
-    frozen = with_moves(plan, tally)
+    for row, (number, one, two, value) in enumerate(recorded):
+        inclusion_stats.flips[row] = [number, one, two, -1, -1]
+        inclusion_stats.flip_probability[row] = value
+    inclusion_stats.n_flips[0] = len(recorded)
+    frozen = with_moves(plan, inclusion_stats)
     assert sorted(moves_of(frozen)) == [((3, 8),), ((3, 8), (8, 9))]
     starts = frozen.move_start
     assert starts[4] - starts[3] == 1
@@ -198,35 +200,37 @@ def test_flips_that_had_a_chance_are_planned_where_they_had_most():
     assert starts[-1] == len(frozen.moves) == 2
 
 
-def test_every_pair_is_met_often_enough_where_likely_edges_are_few():
+def test_every_pair_is_visited_often_enough_where_likely_edges_are_few():
     n_nodes, k = 400, 6
     model = BinaryPairwise(n_nodes)
-    worth = np.zeros(model.n_interactions)
+    priority = np.zeros(model.n_interactions)
     # the edges of a few cliques: few blocks
-    plan = make_plan(worth, worth, model.ends, n_nodes, k)
+    plan = make_plan(priority, priority, model.ends, n_nodes, k)
     share = plan.n_random * k * (k - 1) / 2 / model.n_interactions
-    assert share >= 0.9 / RAREST
+    assert share >= 0.9 / SWEEPS_PER_VISIT
 
 
-def test_flips_are_tried_more_often_where_edges_are_few():
-    tries = [flips_worth(np.full(66, density), 2.0) for density in (0.0, 0.02, 0.1, 0.5, 0.9, 1.0)]
-    assert tries == [MOST_FLIPS, MOST_FLIPS, 11, 4, 11, MOST_FLIPS]
-    assert flips_worth(np.full(66, 0.5), 0.5) == 1
+def test_more_flips_are_proposed_where_edges_are_few():
+    n_flips = [
+        flips_needed(np.full(66, density), 2.0) for density in (0.0, 0.02, 0.1, 0.5, 0.9, 1.0)
+    ]
+    assert n_flips == [MOST_FLIPS, MOST_FLIPS, 11, 4, 11, MOST_FLIPS]
+    assert flips_needed(np.full(66, 0.5), 0.5) == 1
 
 
-def test_no_plan_has_no_blocks():
+def test_the_plan_of_all_pairs_has_no_blocks():
     rows = make_block(300, random_state=2).rows
     model = BinaryPairwise(rows.shape[1])
-    plan = no_plan(6, model.sums(rows), model.ends)
+    plan = all_pairs_plan(6, model.sums(rows), model.ends)
     assert plan.blocks.shape == (0, 6)
     assert plan.n_random == 0
-    assert plan.open.all()
-    # every node comes with those that it is correlated with most
-    strength = np.abs(np.corrcoef(rows.T))
+    assert plan.undecided.all()
+    # every node is grouped with the nodes most correlated with it
+    correlation = np.abs(np.corrcoef(rows.T))
     for i, nodes in enumerate(plan.together):
         assert nodes[0] == i
         assert len(set(nodes.tolist())) == 6
-        assert np.delete(strength[i], nodes).max() <= strength[i, nodes].min() + 1e-3
+        assert np.delete(correlation[i], nodes).max() <= correlation[i, nodes].min() + 1e-3
 
 
 def test_nodes_are_brought_together_behind_the_first():
@@ -238,7 +242,7 @@ def test_nodes_are_brought_together_behind_the_first():
         bring_together(order, together)
         np.testing.assert_array_equal(order[:5], together[before[0]])
         np.testing.assert_array_equal(np.sort(order), np.arange(9))
-    bring_together(order, together[:, :0])  # none: as it is
+    bring_together(order, together[:, :0])  # nothing to bring: unchanged
     np.testing.assert_array_equal(order[:5], together[before[0]])
 
 

@@ -1,4 +1,4 @@
-"""The network picture: what is drawn, that it is stable, and that it survives odd input."""
+"""The network plot: its content, its stability, and unusual input."""
 
 import io
 from types import SimpleNamespace
@@ -10,10 +10,10 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from slabfield.checks import InputError
 from slabfield.plots import network
-from slabfield.plots.layout import bent_lines, part_boxes, place_nodes
-from slabfield.plots.networks import BLUE, ORANGE
+from slabfield.plots._layout import bent_lines, part_boxes, place_nodes
+from slabfield.plots._network import BLUE, ORANGE
+from slabfield.validation import InputError
 
 
 def made_up_posterior(n_nodes: int, seed: int = 0) -> SimpleNamespace:
@@ -56,7 +56,7 @@ def test_edges_at_or_above_the_threshold_are_drawn_by_sign() -> None:
     assert ax.get_title(loc="left").startswith(f"{drawn.sum()} of 28 possible edges")
 
 
-def test_sign_is_told_by_colour_and_by_dashes() -> None:
+def test_sign_is_shown_by_color_and_by_dashes() -> None:
     drawn = lines(network(made_up_posterior(8), threshold=0.2))
     assert to_hex(drawn["positive"].get_colors()[0]) == BLUE.lower()
     assert to_hex(drawn["negative"].get_colors()[0]) == ORANGE.lower()
@@ -64,15 +64,15 @@ def test_sign_is_told_by_colour_and_by_dashes() -> None:
     assert drawn["negative"].get_linestyles()[0][1] is not None
 
 
-def test_stronger_is_wider_and_surer_is_more_opaque() -> None:
+def test_stronger_is_wider_and_more_probable_is_more_opaque() -> None:
     probability = np.array([[0, 0.6, 1.0], [0.6, 0, 0], [1.0, 0, 0]])
     coupling = np.array([[0, 3.0, 1.0], [3.0, 0, 0], [1.0, 0, 0]])
     source = SimpleNamespace(
         feature_names=["a", "b", "c"], inclusion_probability=probability, coupling_mean=coupling
     )
     drawn = lines(network(source))["positive"]
-    unsure_and_strong, sure_and_weak = drawn.get_linewidths()
-    assert unsure_and_strong > sure_and_weak
+    strong_width, weak_width = drawn.get_linewidths()
+    assert strong_width > weak_width
     opacity = drawn.get_colors()[:, 3]
     assert opacity[0] < opacity[1] == 1
 
@@ -86,7 +86,7 @@ def test_nodes_and_widths_do_not_depend_on_the_threshold() -> None:
         assert set(lines(high)[sign].get_linewidths()) <= set(widths)
 
 
-def test_the_picture_is_reproducible() -> None:
+def test_the_plot_is_reproducible() -> None:
     assert render(network(made_up_posterior(9))) == render(network(made_up_posterior(9)))
 
 
@@ -104,7 +104,7 @@ def test_matplotlib_is_left_as_it_was() -> None:
 
 
 @pytest.mark.parametrize("n_nodes", [2, 3, 16, 64])
-def test_every_size_renders_with_every_name_on_a_place_of_its_own(n_nodes: int) -> None:
+def test_every_size_renders_with_distinct_positions_of_names(n_nodes: int) -> None:
     ax = network(made_up_posterior(n_nodes))
     places = np.array(list(label_places(ax).values()))
     assert places.shape == (n_nodes, 2)
@@ -115,24 +115,24 @@ def test_every_size_renders_with_every_name_on_a_place_of_its_own(n_nodes: int) 
 
 
 @pytest.mark.parametrize("n_nodes", [12, 108])
-def test_names_do_not_cover_each_other(n_nodes: int) -> None:
+def test_names_do_not_overlap(n_nodes: int) -> None:
     posterior = made_up_posterior(n_nodes)
     posterior.feature_names = [f"item number {k}"[: 5 + k % 12] + str(k) for k in range(n_nodes)]
     ax = network(posterior, threshold=0.9)
     assert isinstance(ax.figure, Figure)
     ax.figure.draw_without_rendering()
     boxes = [text.get_window_extent() for text in ax.texts]
-    covered = sum(a.overlaps(b) for k, a in enumerate(boxes) for b in boxes[:k])
-    assert covered == 0
+    n_overlaps = sum(a.overlaps(b) for k, a in enumerate(boxes) for b in boxes[:k])
+    assert n_overlaps == 0
 
 
-def test_boxes_part_as_little_as_it_takes() -> None:
+def test_boxes_move_apart_as_little_as_possible() -> None:
     places = np.random.default_rng(0).uniform(-1, 1, (40, 2))
     sizes = np.full((40, 2), 0.15)
     parted = part_boxes(places, sizes, np.ones(2))
-    missing = 0.15 - np.abs(parted[:, None] - parted[None])
-    covered = np.all(missing > 1e-6, axis=2) & ~np.eye(40, dtype=bool)
-    assert not covered.any()
+    overlap = 0.15 - np.abs(parted[:, None] - parted[None])
+    overlaps = np.all(overlap > 1e-6, axis=2) & ~np.eye(40, dtype=bool)
+    assert not overlaps.any()
     assert np.abs(parted).max() <= 1
     alone = np.array([[-1.0, 0], [0, 0], [1, 0]])
     np.testing.assert_array_equal(part_boxes(alone, sizes[:3], np.ones(2)), alone)
@@ -140,7 +140,7 @@ def test_boxes_part_as_little_as_it_takes() -> None:
     assert len({tuple(place) for place in same}) == 3
 
 
-def test_lines_go_around_the_boxes_of_others_and_stay_in_the_picture() -> None:
+def test_lines_go_around_the_boxes_of_other_nodes_and_stay_in_the_plot() -> None:
     rng = np.random.default_rng(1)
     sizes = np.tile([0.16, 0.08], (14, 1))
     places = part_boxes(rng.uniform(-1, 1, (14, 2)), sizes, np.ones(2))
@@ -154,13 +154,13 @@ def test_lines_go_around_the_boxes_of_others_and_stay_in_the_picture() -> None:
         assert hits[0] <= hits[1]
         crossed += np.array(hits) > 0
         if hits[1] == 0 and len(line) > 2:
-            # the box is approximated from outside: no line bends without a box nearby
+            # extents of boxes are upper bounds: a line bends only if a box is nearby
             assert in_boxes(ways[1], places, 1.6 * sizes, {int(i), int(j)}) > 0
     assert crossed[0] <= crossed[1] / 3
 
 
 def in_boxes(line: np.ndarray, places: np.ndarray, sizes: np.ndarray, ends: set[int]) -> int:
-    """How many boxes, other than those at its ends, a line goes through."""
+    """Number of boxes, other than those at its ends, that a line crosses."""
     t = np.linspace(0, len(line) - 1, 400)
     points = np.column_stack([np.interp(t, np.arange(len(line)), line[:, k]) for k in (0, 1)])
     within = np.all(np.abs(points[:, None] - places[None]) < sizes[None] / 2, axis=2).any(axis=0)
@@ -178,7 +178,7 @@ def test_no_edges_all_edges_and_couplings_never_present() -> None:
     assert network(posterior).get_title(loc="left").startswith("10 of 10")
 
 
-def test_dollar_signs_and_long_names_are_only_text() -> None:
+def test_dollar_signs_and_long_names_are_plain_text() -> None:
     posterior = made_up_posterior(3)
     posterior.feature_names = ["$x", "a$b_{", "a very long name indeed"]
     ax = network(posterior)
@@ -192,7 +192,7 @@ def test_bad_thresholds(threshold: object) -> None:
         network(made_up_posterior(3), threshold=threshold)  # type: ignore[arg-type]
 
 
-def test_probable_neighbours_are_placed_closer() -> None:
+def test_nodes_with_probable_edges_are_placed_closer() -> None:
     probability = np.full((12, 12), 0.02)
     for k in range(0, 12, 4):
         probability[k : k + 4, k : k + 4] = 0.95
@@ -203,7 +203,7 @@ def test_probable_neighbours_are_placed_closer() -> None:
     assert gaps[within].max() < gaps[probability < 0.5].min()
 
 
-def test_large_networks_are_laid_out_too() -> None:
+def test_large_networks_have_a_layout() -> None:
     places = place_nodes(made_up_posterior(160).inclusion_probability)
     assert places.shape == (160, 2)
     assert np.isfinite(places).all()

@@ -1,4 +1,4 @@
-"""Pictures of a posterior: what is drawn is what it holds, names are plain text, nothing leaks."""
+"""Plots of a posterior: the content is right, names are plain text, no state leaks."""
 
 import io
 import pkgutil
@@ -19,14 +19,14 @@ from matplotlib.patches import StepPatch
 from matplotlib.text import Text
 
 from slabfield import Posterior, SpikeSlabMRF, datasets, plots
-from slabfield.checks import InputError
 from slabfield.draws import Draws
-from slabfield.plots.densities import prior_of_count
-from slabfield.plots.lags import correlations
-from slabfield.plots.limits import LEAST
-from slabfield.plots.ranks import shares_of_ranks
-from slabfield.plots.verdicts import give_verdicts
-from slabfield.posterior.replicates import replicate_pairs
+from slabfield.plots._autocorrelation import correlations
+from slabfield.plots._convergence import MIN_EXCESS
+from slabfield.plots._density import prior_of_count
+from slabfield.plots._evidence import classify_edges
+from slabfield.plots._rank import shares_of_ranks
+from slabfield.posterior.predictive import replicate_pairs
+from slabfield.validation import InputError
 
 NAMES = [
     "$x_1$",
@@ -36,7 +36,7 @@ NAMES = [
     "two\nlines",
     r"\frac $",
 ]
-# Pictures that name nodes only where something is wrong
+# Plots that name nodes only if something is wrong
 NAMELESS = ("density", "convergence", "predictive_check")
 UPPER = np.triu_indices(6, 1)
 
@@ -53,7 +53,7 @@ def posterior(table: pd.DataFrame) -> Posterior:
     return model.fit(table).posterior_
 
 
-PICTURES: dict[str, Callable[[Posterior, pd.DataFrame], Any]] = {
+PLOTS: dict[str, Callable[[Posterior, pd.DataFrame], Any]] = {
     "network": lambda p, _: plots.network(p, 0.1),
     "inclusion_matrix": lambda p, _: plots.inclusion_matrix(p),
     "edge_forest": lambda p, _: plots.edge_forest(p, threshold=0),
@@ -70,9 +70,9 @@ PICTURES: dict[str, Callable[[Posterior, pd.DataFrame], Any]] = {
 
 
 def made_posterior(
-    coupling: Any, names: list[str] | None = None, told: dict[str, Any] | None = None
+    coupling: Any, names: list[str] | None = None, settings: dict[str, Any] | None = None
 ) -> Posterior:
-    """Draws whose edges are present where the coupling is not zero, (chains, draws, edges)."""
+    """Posterior with edges present where the coupling, (chains, draws, edges), is not zero."""
     coupling = np.asarray(coupling, dtype=np.float64)
     n_nodes = round((1 + np.sqrt(1 + 8 * coupling.shape[2])) / 2)
     rng = np.random.default_rng(0)
@@ -80,7 +80,7 @@ def made_posterior(
     p0, sigma0, potential = rng.random((3, *shape))
     bias = rng.normal(size=(*shape, n_nodes))
     draws = Draws.from_dense(coupling, coupling != 0, bias, p0, sigma0, potential)
-    return Posterior(draws, names or [f"x{k}" for k in range(n_nodes)], told or {})
+    return Posterior(draws, names or [f"x{k}" for k in range(n_nodes)], settings or {})
 
 
 def render(figure: Any) -> bytes:
@@ -93,14 +93,14 @@ def texts(ax: Axes) -> list[str]:
     return [text.get_text() for text in ax.texts]
 
 
-@pytest.mark.parametrize("name", PICTURES)
-def test_every_picture_has_axes_and_plain_names_and_leaves_nothing_behind(
+@pytest.mark.parametrize("name", PLOTS)
+def test_every_plot_has_axes_and_plain_names_and_leaves_no_state(
     name: str, posterior: Posterior, table: pd.DataFrame
 ) -> None:
     import matplotlib.pyplot as plt
 
     settings, figures = dict(mpl.rcParams), plt.get_fignums()
-    drawn = PICTURES[name](posterior, table)
+    drawn = PLOTS[name](posterior, table)
     panels = np.ravel(np.asarray(drawn, dtype=object))
     assert all(isinstance(panel, Axes) for panel in panels)
     assert len({id(panel.figure) for panel in panels}) == 1
@@ -111,20 +111,20 @@ def test_every_picture_has_axes_and_plain_names_and_leaves_nothing_behind(
 
 
 def assert_names_are_plain(figure: Figure, named: bool) -> None:
-    odd = [
+    special = [
         text
         for text in figure.findobj(Text)
         if any(sign in text.get_text() for sign in ("$", "_", "<", "\\", "…"))
     ]
-    assert bool(odd) or not named
-    for text in odd:
+    assert bool(special) or not named
+    for text in special:
         assert not text.get_parse_math(), text.get_text()
         assert not text.get_usetex()
     assert not any("two\nlines" in text.get_text() for text in figure.findobj(Text))
 
 
 @pytest.mark.parametrize("name", sorted(set(plots.__all__) - {"comparison"}))
-def test_a_model_in_place_of_a_posterior_is_told_apart(name: str) -> None:
+def test_a_model_in_place_of_a_posterior_is_rejected(name: str) -> None:
     arguments = [SpikeSlabMRF(), [[0, 1]]] if name == "predictive_check" else [SpikeSlabMRF()]
     with pytest.raises(InputError, match=r"got a SpikeSlabMRF\. Fit it and pass model.posterior_"):
         getattr(plots, name)(*arguments)
@@ -136,7 +136,7 @@ def test_a_model_in_place_of_a_posterior_is_told_apart(name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["inclusion_matrix", "edge_forest", "evidence", "density", "degree"]
 )
-def test_pictures_are_drawn_in_the_axes_given(name: str, posterior: Posterior) -> None:
+def test_plots_are_drawn_in_the_axes_given(name: str, posterior: Posterior) -> None:
     ax = Figure().add_subplot()
     assert getattr(plots, name)(posterior, ax=ax) is ax
     with pytest.raises(InputError, match="ax must be one matplotlib Axes"):
@@ -207,8 +207,8 @@ def test_the_matrix_shows_the_probabilities(posterior: Posterior) -> None:
     assert ax.images[0].get_clim() == (0, 1)
 
 
-def test_shades_get_darker_all_the_way_in_grey() -> None:
-    from slabfield.plots.inclusion import SHADES
+def test_lightness_of_shades_decreases() -> None:
+    from slabfield.plots._inclusion_matrix import SHADES
 
     red, green, blue, _ = SHADES(np.linspace(0, 1, 50)).T
     assert np.all(np.diff(0.299 * red + 0.587 * green + 0.114 * blue) < 0)
@@ -231,17 +231,17 @@ def test_the_forest_has_the_strongest_edges_first(posterior: Posterior) -> None:
     assert [line.get_marker() for line in dots] == ["o" if m >= 0 else "s" for m in mean[order]]
 
 
-def test_a_forest_without_edges_says_so() -> None:
+def test_a_forest_plot_without_edges_has_a_title() -> None:
     coupling = np.zeros((2, 10, 3))
     ax = plots.edge_forest(made_posterior(coupling))
     assert ax.get_title(loc="left") == "No edge has probability 0.5 or more"
     render(ax.figure)
 
 
-def test_verdicts_at_their_limits() -> None:
+def test_evidence_at_the_limits() -> None:
     factor = np.array([np.inf, 10, 9.99, 1, 0.1001, 0.1, 0, np.nan])
-    expected = ["present"] * 2 + ["undecided"] * 3 + ["absent"] * 2 + ["not asked"]
-    assert give_verdicts(factor, 10.0).tolist() == expected
+    expected = ["present"] * 2 + ["undecided"] * 3 + ["absent"] * 2 + ["fixed"]
+    assert classify_edges(factor, 10.0).tolist() == expected
 
 
 @pytest.mark.parametrize("view", ["network", "ranked"])
@@ -267,15 +267,15 @@ def test_evidence_counts_edges_of_each_kind(view: str, posterior: Posterior) -> 
         assert len({line.get_marker() for line in marks}) == 3
 
 
-def test_evidence_beyond_what_draws_can_tell_and_edges_not_asked() -> None:
+def test_infinite_evidence_and_edges_fixed_by_the_prior() -> None:
     coupling = np.zeros((2, 20, 3))
     coupling[:, :, 0] = 1.0
-    told = {"inclusion_prior": {"a": 5.0, "b": 5.0, "edges": [None, None, 0.0]}}
-    ranked = plots.evidence(made_posterior(coupling, told=told), view="ranked")
+    settings = {"inclusion_prior": {"a": 5.0, "b": 5.0, "edges": [None, None, 0.0]}}
+    ranked = plots.evidence(made_posterior(coupling, settings=settings), view="ranked")
     render(ranked.figure)
     heights = {float(y) for line in ranked.lines[2:] for y in line.get_ydata()}
     assert {-4.0, 4.0} <= heights | {float(y) for line in ranked.lines for y in line.get_ydata()}
-    drawn = plots.evidence(made_posterior(coupling, told=told), view="network")
+    drawn = plots.evidence(made_posterior(coupling, settings=settings), view="network")
     legend = drawn.get_legend()
     assert legend is not None
     assert legend.get_texts()[-1].get_text() == "forced or forbidden (1), not drawn"
@@ -333,25 +333,25 @@ def test_lags_are_cut_where_draws_are_few(posterior: Posterior) -> None:
     assert plots.autocorrelation(few, ["p0"], max_lag=99)[0].get_xlim()[1] == 5.5
 
 
-def test_what_never_changes_is_said() -> None:
-    still = made_posterior(np.ones((2, 30, 1)))
-    for picture in (plots.trace, plots.rank, plots.autocorrelation):
-        panels = picture(still, ["density", (0, 1)])
+def test_constant_quantities_are_labeled() -> None:
+    constant = made_posterior(np.ones((2, 30, 1)))
+    for plot in (plots.trace, plots.rank, plots.autocorrelation):
+        panels = plot(constant, ["density", (0, 1)])
         titles = [panel.get_title(loc="left") for panel in panels]
         assert titles == ["density: never changes", "x0 - x1: never changes"]
         render(panels[0].figure)
-    # What was fixed is left out unless it is asked for.
-    assert len(plots.trace(still)) == 2
+    # By default, constant quantities are left out.
+    assert len(plots.trace(constant)) == 2
 
 
 @pytest.mark.parametrize("shape", [(1, 3, 3), (12, 20, 1)])
 def test_few_draws_one_chain_many_chains(shape: tuple[int, int, int]) -> None:
     coupling = np.random.default_rng(2).integers(0, 2, shape)
     posterior = made_posterior(coupling)
-    for picture in (plots.trace, plots.rank, plots.autocorrelation, plots.convergence):
-        picture(posterior)[0].figure.draw_without_rendering()
-    for picture in (plots.density, plots.degree, plots.inclusion_matrix, plots.edge_forest):
-        picture(posterior).figure.draw_without_rendering()
+    for plot in (plots.trace, plots.rank, plots.autocorrelation, plots.convergence):
+        plot(posterior)[0].figure.draw_without_rendering()
+    for plot in (plots.density, plots.degree, plots.inclusion_matrix, plots.edge_forest):
+        plot(posterior).figure.draw_without_rendering()
 
 
 def test_one_chain_has_effective_draws_but_no_rhat() -> None:
@@ -359,12 +359,12 @@ def test_one_chain_has_effective_draws_but_no_rhat() -> None:
     whole, parts = plots.convergence(posterior)
     render(whole.figure)
     lowest = [y for line in parts.lines[2:] for y in line.get_ydata()]
-    assert set(lowest) == {LEAST}
+    assert set(lowest) == {MIN_EXCESS}
     assert plots.trace(posterior)[0].get_title(loc="left").startswith("p0: ")
     assert "R-hat" not in plots.trace(posterior)[0].get_title(loc="left")
 
 
-def test_convergence_names_what_holds_it_up() -> None:
+def test_convergence_names_unconverged_quantities() -> None:
     rng = np.random.default_rng(3)
     coupling = rng.integers(0, 2, (4, 400, 3)).astype(float)
     coupling[:2, :, 1] = 0
@@ -373,14 +373,14 @@ def test_convergence_names_what_holds_it_up() -> None:
     posterior = made_posterior(coupling, ["a", "b", "c"])
     posterior.draws.bias[..., 0] = 1.0
     whole, parts = plots.convergence(posterior)
-    assert texts(whole) == ["not settled:\ndensity"]
-    assert texts(parts) == ["not settled:\na\na - c\nb - c"]
-    assert parts.get_title(loc="left") == "3 of 6 biases and open edges not settled"
+    assert texts(whole) == ["not converged:\ndensity"]
+    assert texts(parts) == ["not converged:\na\na - c\nb - c"]
+    assert parts.get_title(loc="left") == "3 of 6 biases and undecided edges not converged"
     assert whole.figure.get_suptitle() == "Not converged: 4 chains of 400 draws"
-    assert texts(plots.convergence(posterior, n_named=1)[1]) == ["not settled:\na\nand 2 more"]
+    assert texts(plots.convergence(posterior, n_named=1)[1]) == ["not converged:\na\nand 2 more"]
 
 
-def test_convergence_shows_what_was_measured(posterior: Posterior) -> None:
+def test_convergence_shows_the_diagnostics(posterior: Posterior) -> None:
     whole, parts = plots.convergence(posterior)
     found = posterior.diagnostics
     points = [line for line in whole.lines if line.get_marker() in "Dso^"]
@@ -400,18 +400,18 @@ def test_density_bars_have_area_one_and_the_prior_is_drawn(posterior: Posterior)
     share = np.mean(posterior.draws.n_present == posterior.draws.n_present.min())
     assert bars[0][1] * bars[0][2] == pytest.approx(share)
     (line,) = ax.lines
-    np.testing.assert_allclose(line.get_ydata() / 15, prior_of_count(FACTS, 15))
+    np.testing.assert_allclose(line.get_ydata() / 15, prior_of_count(BETA_PRIOR, 15))
     assert not plots.density(made_posterior(np.ones((2, 9, 3)))).lines
 
 
-FACTS = {"a": 5.0, "b": 5.0, "edges": None}
+BETA_PRIOR = {"a": 5.0, "b": 5.0, "edges": None}
 
 
 def test_the_prior_of_the_density() -> None:
-    learnt = prior_of_count(FACTS, 10)
-    assert learnt is not None
-    assert learnt.sum() == pytest.approx(1)
-    assert learnt @ np.arange(11) == pytest.approx(5)
+    learned = prior_of_count(BETA_PRIOR, 10)
+    assert learned is not None
+    assert learned.sum() == pytest.approx(1)
+    assert learned @ np.arange(11) == pytest.approx(5)
     mixed = prior_of_count({"a": 1.0, "b": 1.0, "edges": [None, 1.0, 0.0, 0.5]}, 4)
     np.testing.assert_allclose(mixed, [0, 0.25, 0.5, 0.25, 0], atol=1e-12)
     fixed = prior_of_count({"a": 1.0, "b": 1.0, "edges": 0.5}, 2)
@@ -419,11 +419,11 @@ def test_the_prior_of_the_density() -> None:
     assert prior_of_count(None, 4) is None
 
 
-def test_a_narrow_posterior_fills_the_picture() -> None:
+def test_a_narrow_posterior_fills_the_axis() -> None:
     coupling = np.zeros((2, 100, 1225))
     coupling[:, :, :20] = 1
     coupling[:, ::2, 20] = 1
-    ax = plots.density(made_posterior(coupling, told={"inclusion_prior": FACTS}))
+    ax = plots.density(made_posterior(coupling, settings={"inclusion_prior": BETA_PRIOR}))
     assert ax.get_xlim()[1] < 0.03
 
 
@@ -450,9 +450,7 @@ def test_the_predictive_check_shows_the_observed_pairs(
     assert ax.get_title(loc="left").startswith("0 of 15 pairs outside")
 
 
-def test_the_predictive_check_sees_what_does_not_fit(
-    posterior: Posterior, table: pd.DataFrame
-) -> None:
+def test_the_predictive_check_detects_misfit(posterior: Posterior, table: pd.DataFrame) -> None:
     other = 1 - table
     ax = plots.predictive_check(posterior, other.to_numpy(), n_draws=30, n_named=2)
     n_outside = int(ax.get_title(loc="left").split()[0])
@@ -471,7 +469,7 @@ def test_replicates_by_gibbs_have_the_moments_of_their_fields() -> None:
     posterior.draws.bias[:] = posterior.draws.bias[:, :1]
     found = replicate_pairs(posterior, 500, 20, seed=0)
     assert not found.exact
-    from slabfield.exact import enumeration
+    from slabfield.inference import enumeration
     from slabfield.models.field import BinaryField
 
     field = BinaryField(posterior.draws.bias[0, 0], posterior.matrix(coupling[0, 0]))
@@ -483,7 +481,7 @@ def test_replicates_by_gibbs_have_the_moments_of_their_fields() -> None:
     np.testing.assert_array_equal(found.pairs, again.pairs)
 
 
-def test_functions_are_found_whatever_was_imported_before() -> None:
+def test_functions_are_found_after_their_modules_are_imported() -> None:
     for module in pkgutil.iter_modules(plots.__path__):
         assert module.name not in plots.__all__
         import_module(f"slabfield.plots.{module.name}")
@@ -493,6 +491,6 @@ def test_functions_are_found_whatever_was_imported_before() -> None:
         plots.pie  # noqa: B018
 
 
-def test_matplotlib_waits_for_the_first_picture() -> None:
+def test_matplotlib_is_imported_with_the_first_plot() -> None:
     code = "import sys, slabfield.plots; assert 'matplotlib' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

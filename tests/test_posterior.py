@@ -1,4 +1,4 @@
-"""What a run returns, from draws made up by hand."""
+"""Posterior summaries, diagnostics and warnings, from made-up draws."""
 
 import pickle
 
@@ -30,16 +30,16 @@ def posterior_of(
     p0 = rng.random((chains, draws)) if p0 is None else p0
     sigma0 = rng.gamma(5.0, size=(chains, draws))
     potential = rng.standard_normal((chains, draws))
-    kept = Draws.from_dense(coupling, present, bias, p0, sigma0, potential)
-    return Posterior(kept, names, {"engine": "exact"})
+    made_up = Draws.from_dense(coupling, present, bias, p0, sigma0, potential)
+    return Posterior(made_up, names, {"engine": "exact"})
 
 
 def coin_tosses(
-    chains: int, draws: int, chance: tuple[float, ...] = (0.3, 0.5, 0.7), seed: int = 1
+    chains: int, draws: int, probability: tuple[float, ...] = (0.3, 0.5, 0.7), seed: int = 1
 ) -> NDArray[np.bool_]:
-    """Indicators that mix at once, each edge with its own chance."""
-    uniform = np.random.default_rng(seed).random((chains, draws, len(chance)))
-    return np.asarray(uniform < np.array(chance))
+    """Independent indicators, each edge with its own probability."""
+    uniform = np.random.default_rng(seed).random((chains, draws, len(probability)))
+    return np.asarray(uniform < np.array(probability))
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_biases_and_density(by_hand: Posterior) -> None:
     np.testing.assert_allclose(by_hand.density, [[1 / 3, 2 / 3], [1 / 3, 0]])
 
 
-def test_the_table_is_what_the_draws_say(by_hand: Posterior) -> None:
+def test_the_table_summarizes_the_draws(by_hand: Posterior) -> None:
     table = by_hand.to_dataframe()
     assert list(table.columns) == [
         "node_1", "node_2", "inclusion_probability", "mean", "sd", "lower", "upper", "rhat", "ess",
@@ -85,7 +85,7 @@ def test_the_table_is_what_the_draws_say(by_hand: Posterior) -> None:
     ]
     np.testing.assert_array_equal(table["inclusion_probability"], [0.75, 0.25, 0])
     np.testing.assert_array_equal(table["mean"], [3, -0.5, np.nan])
-    # one draw of b - c has a mean and no spread
+    # one draw of b - c has a mean but no sd
     np.testing.assert_allclose(table["sd"], [np.std([1, 2, 6]), np.nan, np.nan])
     np.testing.assert_array_equal(table["lower"], [1, np.nan, np.nan])
     np.testing.assert_array_equal(table["upper"], [6, np.nan, np.nan])
@@ -137,7 +137,7 @@ def test_diagnostics_of_everything_that_mixes() -> None:
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 3), (2, 4), (2, 5), (3, 6), (1, 7), (2, 100)])
-def test_few_draws_and_even_odds_raise_no_warnings(shape: tuple[int, int]) -> None:
+def test_few_draws_and_probability_one_half_raise_no_warnings(shape: tuple[int, int]) -> None:
     half = np.arange(np.prod(shape)).reshape(*shape, 1) % 2 == 0
     posterior = posterior_of(np.concatenate([half, ~half, half], axis=2))
     table = posterior.to_dataframe()
@@ -145,7 +145,7 @@ def test_few_draws_and_even_odds_raise_no_warnings(shape: tuple[int, int]) -> No
     assert isinstance(posterior.warnings, list)
 
 
-def test_what_changes_only_in_the_draw_that_splitting_drops_counts_as_constant() -> None:
+def test_a_change_only_in_the_middle_draw_counts_as_constant() -> None:
     present = np.zeros((2, 5, 3), dtype=bool)
     present[:, 2, 0] = True
     posterior = posterior_of(present)
@@ -153,14 +153,14 @@ def test_what_changes_only_in_the_draw_that_splitting_drops_counts_as_constant()
     assert "a - b" in posterior.warnings[-1]
 
 
-def test_an_own_probability_for_every_edge_leaves_p0_undefined_without_complaint() -> None:
+def test_given_probabilities_for_all_edges_leave_p0_undefined_without_warning() -> None:
     present = coin_tosses(4, 400)
     posterior = posterior_of(present, p0=np.full((4, 400), np.nan))
     assert np.isnan(posterior.diagnostics["rhat_p0"]).all()
     assert posterior.warnings == []
 
 
-# --- whether to trust them --------------------------------------------------------------------
+# --- convergence and warnings -----------------------------------------------------------------
 
 
 def test_draws_that_mix_are_converged() -> None:
@@ -194,8 +194,8 @@ def test_an_edge_that_changes_once_in_a_run_is_not_converged() -> None:
 
 
 def test_the_worst_edges_are_named_first_and_three_at_most() -> None:
-    present = coin_tosses(2, 800, chance=(0.5,) * 6)
-    # an edge of stride s is tossed anew only every s draws; in order ab, ac, ad, bc, bd, cd
+    present = coin_tosses(2, 800, probability=(0.5,) * 6)
+    # an edge of stride s changes only every s draws; in order ab, ac, ad, bc, bd, cd
     stride = np.array([1, 100, 40, 400, 20, 1])
     present = present[:, np.arange(800)[:, None] // stride, np.arange(6)]
     posterior = posterior_of(present, names=["a", "b", "c", "d"])
@@ -204,7 +204,7 @@ def test_the_worst_edges_are_named_first_and_three_at_most() -> None:
     assert "(worst: b - c, a - c, a - d)" in warning
 
 
-def test_an_edge_that_is_nearly_certain_may_change_seldom() -> None:
+def test_an_edge_that_is_nearly_certain_may_change_rarely() -> None:
     present = coin_tosses(4, 500)
     present[:, :, 0] = True
     present[0, 3:9, 0] = False
@@ -218,14 +218,14 @@ def test_p0_that_drifts_is_not_converged(drift: float) -> None:
     posterior = posterior_of(coin_tosses(4, 400), p0=p0)
     assert posterior.converged == (drift == 0)
     if drift:
-        assert posterior.warnings[0].startswith("p0 has not settled: R-hat ")
+        assert posterior.warnings[0].startswith("p0 has not converged: R-hat ")
 
 
-@pytest.mark.parametrize("at", ["one place", "places of their own"])
+@pytest.mark.parametrize("at", ["one place", "different places"])
 def test_chains_that_stand_still_are_not_converged(at: str) -> None:
-    """As when every step of theirs is refused; p0 and sigma0, drawn anew, would not show it."""
-    place = np.zeros((4, 1, 3)) if at == "one place" else np.arange(12.0).reshape(4, 1, 3)
-    posterior = posterior_of(np.ones((4, 300, 3), bool), bias=np.tile(place, (1, 300, 1)))
+    """As if all Metropolis steps were rejected; p0 and sigma0, which vary, would not show it."""
+    start = np.zeros((4, 1, 3)) if at == "one place" else np.arange(12.0).reshape(4, 1, 3)
+    posterior = posterior_of(np.ones((4, 300, 3), bool), bias=np.tile(start, (1, 300, 1)))
     (warning,) = posterior.warnings
     assert warning.startswith("The biases of 3 nodes have too few effective draws")
 
@@ -243,22 +243,23 @@ def test_one_chain_alone_is_not_converged() -> None:
     posterior = posterior_of(coin_tosses(1, 1000))
     assert not posterior.converged
     assert posterior.warnings == [
-        "Convergence is judged from four chains or more; there is 1. Run more (n_chains)."
+        "Convergence cannot be judged from fewer than four chains; this run has 1. Run more "
+        "chains (n_chains)."
     ]
     assert np.isnan(posterior.diagnostics["rhat_present"]).all()
     assert np.all(posterior.diagnostics["ess_present"] > 500)
 
 
-def test_one_short_chain_says_so_without_an_r_hat() -> None:
+def test_warnings_about_one_short_chain_have_no_rhat() -> None:
     first, *rest = posterior_of(coin_tosses(1, 50)).warnings
-    assert "there is 1" in first
-    assert any(text.startswith("p0 has not settled: ") for text in rest)
+    assert "this run has 1" in first
+    assert any(text.startswith("p0 has not converged: ") for text in rest)
     assert not any("nan" in text for text in rest)
 
 
 def test_three_draws_are_too_few() -> None:
     (warning,) = posterior_of(coin_tosses(4, 3)).warnings
-    assert warning.startswith("3 draws a chain are too few to judge convergence.")
+    assert warning.startswith("3 draws per chain are too few to judge convergence.")
 
 
 # --- as an object -----------------------------------------------------------------------------

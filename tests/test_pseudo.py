@@ -10,12 +10,18 @@ import pytest
 from scipy import integrate, optimize, stats
 
 from slabfield._jit import jit
+from slabfield.adaptation.preconditioner import Problem
+from slabfield.chains.chain_run import chain_rng, run_chain
+from slabfield.chains.collapsed_chain import start_collapsed
+from slabfield.configuration import pseudo
 from slabfield.datasets import make_block
-from slabfield.exact import enumeration
-from slabfield.kernels.rows import WIDTH, fill_probability, log_sum, power_sums, tilted_sums
-from slabfield.likelihood.pseudo import pseudo_rows
+from slabfield.inference import enumeration
+from slabfield.kernels.pseudo_sums import WIDTH, fill_probability, log_sum, power_sums, tilted_sums
+from slabfield.likelihood.pseudolikelihood import pseudo_rows
 from slabfield.models.binary import BinaryPairwise
-from slabfield.moves.rows import (
+from slabfield.moves.chain_state import insert, new_state
+from slabfield.moves.iteration import advance_engine, new_record
+from slabfield.moves.pseudo_edge_gibbs import (
     draw_exactly,
     find_peak,
     log_evidence_series,
@@ -23,13 +29,7 @@ from slabfield.moves.rows import (
     series_side,
     value_at,
 )
-from slabfield.moves.state import insert, new_state
 from slabfield.priors import Prior
-from slabfield.sampler.collapsed import start_collapsed
-from slabfield.sampler.iteration import new_record, settle
-from slabfield.sampler.run import chain_rng, run_chain
-from slabfield.sampler.settings import pseudo
-from slabfield.sampler.warmup import Problem
 
 
 def silent(_):
@@ -70,7 +70,7 @@ def test_probabilities_of_fields():
 
 
 @jit
-def look_at(engine, i, j, u, v, counts, shape, n_draws, rng):
+def evaluate_edge(engine, i, j, u, v, counts, shape, n_draws, rng):
     """Series with its error, integral, draws, and values on a grid, for one edge."""
     rows = engine.p, engine.x, engine.counted, engine.bounds, engine.times
     total, n_rows = engine.total, engine.n_rows
@@ -91,7 +91,7 @@ def look_at(engine, i, j, u, v, counts, shape, n_draws, rng):
     return evidence, error, log_integral(peak, rows, sides, shape), draws, grid, values
 
 
-def test_rows_that_count_more_than_once_are_held_once():
+def test_rows_that_count_more_than_once_are_stored_once():
     rng = np.random.default_rng(3)
     rows, times = rng.integers(0, 2, (21, 3)), rng.integers(1, 5, 21).astype(float)
     repeated = np.repeat(rows, times.astype(int), axis=0)
@@ -101,13 +101,13 @@ def test_rows_that_count_more_than_once_are_held_once():
     state.coupling[1] = 0.8
     found = []
     for engine in (pseudo_rows(model, rows, 0.5, times), pseudo_rows(model, repeated, 0.5)):
-        settle(engine, state, rng)
+        advance_engine(engine, state, rng)
         shape = (0.5, 1.0, 1.5, -20.0, 20.0)
         counts = repeated.sum(axis=0).astype(float)
-        seen = look_at(engine, 0, 2, 0.4, 0.6, counts, shape, 1, np.random.default_rng(0))
-        found.append((engine.n_rows, *engine.total.ravel(), *seen[:3], *seen[3], *seen[5]))
+        result = evaluate_edge(engine, 0, 2, 0.4, 0.6, counts, shape, 1, np.random.default_rng(0))
+        found.append((engine.n_rows, *engine.total.ravel(), *result[:3], *result[3], *result[5]))
     np.testing.assert_allclose(found[0], found[1], rtol=1e-9)
-    # a third of the places, but for those that fill up
+    # a third of the positions, apart from padding
     one, other = pseudo_rows(model, rows, 0.5, times), pseudo_rows(model, repeated, 0.5)
     assert one.p.shape[1] <= 21 + 4 * (WIDTH - 1)
     assert other.p.shape[1] >= times.sum()
@@ -129,16 +129,16 @@ def test_integrals_series_and_draws(block_problem):
     for alpha in range(0, 66, 5):
         i, j = (int(ends[alpha]) for ends in problem.model.ends)
         u, v = mean[j], mean[i]
-        slope = weight * (2 * problem.sums.coupling[alpha] - u * counts[i] - v * counts[j])
-        shape = (weight, slope, 1.5, -20.0, 20.0)
-        evidence, error, found, draws, grid, values = look_at(
+        linear = weight * (2 * problem.sums.coupling[alpha] - u * counts[i] - v * counts[j])
+        shape = (weight, linear, 1.5, -20.0, 20.0)
+        evidence, error, found, draws, grid, values = evaluate_edge(
             chain.engine, i, j, u, v, counts, shape, 2_000, np.random.default_rng(alpha)
         )
 
         def plain(a, i=i, j=j, u=u, v=v):
             total = -0.75 * a * a
-            for node, other, centre in ((i, j, u), (j, i, v)):
-                move = a * (x[:, other] - centre)
+            for node, other, center in ((i, j, u), (j, i, v)):
+                move = a * (x[:, other] - center)
                 gain = x[:, node] * move - np.logaddexp(0, field[node] + move)
                 total += weight * (gain + np.logaddexp(0, field[node])).sum()
             return total
@@ -188,36 +188,36 @@ def integrated(problem: Problem, weight: float) -> tuple[np.ndarray, np.ndarray]
 
         size = scale.size
         best = optimize.minimize(lambda t, f=log_density: -f(t[None])[0], np.zeros(size))
-        spread = np.linalg.cholesky(best.hess_inv)
+        factor = np.linalg.cholesky(best.hess_inv)
         noise = rng.standard_normal((6_000, size))
         tail = np.sqrt(8 / rng.chisquare(8, 6_000))[:, None]
-        theta = best.x + (noise * tail) @ spread.T
+        theta = best.x + (noise * tail) @ factor.T
         base = stats.multivariate_t(shape=np.eye(size), df=8).logpdf(noise * tail)
-        ratio = log_density(theta) - base + np.log(np.diag(spread)).sum()
-        share = np.exp(ratio - ratio.max())
+        ratio = log_density(theta) - base + np.log(np.diag(factor)).sum()
+        weights = np.exp(ratio - ratio.max())
         mean = np.zeros(first.size)
-        mean[chosen] = share @ theta[:, d:] / share.sum()
+        mean[chosen] = weights @ theta[:, d:] / weights.sum()
         means.append(mean)
         odds = np.where(structure, prior.inclusion, 1 - prior.inclusion)
-        logs.append(np.log(share.mean()) + ratio.max() + np.log(odds).sum())
-    chance = np.exp(np.array(logs) - max(logs))
-    chance /= chance.sum()
-    return chance @ np.array(structures), chance @ np.array(means)
+        logs.append(np.log(weights.mean()) + ratio.max() + np.log(odds).sum())
+    probability = np.exp(np.array(logs) - max(logs))
+    probability /= probability.sum()
+    return probability @ np.array(structures), probability @ np.array(means)
 
 
 @pytest.mark.parametrize("weight", [0.5, 1.0])
-def test_sampler_matches_integration_and_tells_wrong_sums(weight):
+def test_sampler_matches_integration_and_detects_wrong_sums(weight):
     problem = small_problem()
     probability, mean = integrated(problem, weight)
     settings = replace(pseudo(weight), n_draws=20_000)
     result = run_chain(problem, settings, seed=5, chain_index=0, report=silent)
     assert np.abs(result.record.present.mean(axis=0) - probability).max() < 0.015
-    assert np.abs(result.chance - probability).max() < 0.01
+    assert np.abs(result.conditional_probability - probability).max() < 0.01
     assert np.abs(result.record.coupling.mean(axis=0) - mean).max() < 0.02
     sums = problem.sums
     wrong = problem._replace(sums=sums._replace(coupling=1.1 * sums.coupling))
     result = run_chain(wrong, settings, seed=5, chain_index=0, report=silent)
-    assert np.abs(result.chance - probability).max() > 0.03
+    assert np.abs(result.conditional_probability - probability).max() > 0.03
 
 
 def test_fields_stay_those_of_the_state(block_problem):
@@ -233,7 +233,7 @@ def test_fields_stay_those_of_the_state(block_problem):
     assert np.array_equal(state.coupling != 0, state.present != 0)
 
 
-def test_a_forced_edge_stays_and_a_forbidden_one_stays_away(block_problem):
+def test_a_forced_edge_stays_present_and_a_forbidden_one_absent(block_problem):
     inclusion = np.full(66, np.nan)
     inclusion[:3] = 0.0, 1.0, 0.9
     problem = block_problem._replace(prior=block_problem.prior._replace(inclusion=inclusion))
@@ -272,4 +272,4 @@ def test_awkward_data_stay_finite(name, weight):
     assert np.isfinite(result.record.bias).all()
     assert np.nanmax(np.abs(result.record.coupling)) <= 20.0 + 1e-9
     if name == "dependent columns":
-        assert result.chance[[1, 2]].max() > 0.5
+        assert result.conditional_probability[[1, 2]].max() > 0.5

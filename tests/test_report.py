@@ -1,4 +1,4 @@
-"""The report as a file: what it holds, that it loads nothing, and that it survives odd input."""
+"""The report file: its content, that it loads nothing, and unusual input."""
 
 import json
 import os
@@ -14,20 +14,20 @@ from typer.testing import CliRunner
 
 from report_helpers import HOSTILE, made_up
 from slabfield import Posterior, SpikeSlabMRF
-from slabfield.checks import InputError
 from slabfield.cli.app import app
 from slabfield.draws import Draws
 from slabfield.plots import network
-from slabfield.plots.layout import place_network
-from slabfield.report import facts as facts_module
+from slabfield.plots._layout import place_network
+from slabfield.report import payload as payload_module
 from slabfield.report import write_report
-from slabfield.report.facts import gather
 from slabfield.report.page import make_page
-from slabfield.report.words import all_settings, how_made, sentences, verdict
+from slabfield.report.payload import report_payload
+from slabfield.report.text import all_settings, main_settings, sentences, verdict
+from slabfield.validation import InputError
 
 
 class Page(HTMLParser):
-    """Reads a page as a browser does: its elements, their attributes and its text."""
+    """Parser of a page: its elements, their attributes, its scripts and its text."""
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -46,7 +46,7 @@ class Page(HTMLParser):
             self.text += data
 
     @property
-    def island(self) -> dict[str, Any]:
+    def payload(self) -> dict[str, Any]:
         (text,) = [text for text in self.scripts if text.startswith("{")]
         found: dict[str, Any] = json.loads(text)
         return found
@@ -62,7 +62,7 @@ def posterior() -> Posterior:
 
 
 def test_the_data_of_the_page_are_those_of_the_posterior(posterior: Posterior) -> None:
-    page = Page(make_page(posterior)).island
+    page = Page(make_page(posterior)).payload
     first, second = np.triu_indices(9, 1)
     edges = page["edges"]
     assert edges["first"] == first.tolist()
@@ -82,13 +82,13 @@ def test_the_data_of_the_page_are_those_of_the_posterior(posterior: Posterior) -
     np.testing.assert_allclose(page["nodes"]["bias"], posterior.bias_mean, rtol=1e-5)
 
 
-def test_report_and_picture_place_nodes_alike(posterior: Posterior) -> None:
-    nodes = gather(posterior)["nodes"]
+def test_report_and_plot_place_nodes_alike(posterior: Posterior) -> None:
+    nodes = report_payload(posterior)["nodes"]
     places = np.column_stack([nodes["x"], nodes["y"]])
     strength = np.nan_to_num(posterior.coupling_mean)
     shared = place_network(posterior.inclusion_probability, strength)
     np.testing.assert_allclose(places, shared, atol=1e-4)
-    # The picture moves nodes a little where their names would cover each other
+    # The plot moves nodes a little where their names would overlap
     drawn = {text.get_text(): text.get_position() for text in network(posterior).texts}
     moved = np.array([drawn[name] for name in nodes["name"]]) - places
     assert np.abs(moved).max() < 0.2
@@ -115,8 +115,8 @@ def test_hostile_names_are_text_and_nothing_else() -> None:
     ordinary = Page(make_page(made_up(len(HOSTILE), certain=True)))
     page = Page(make_page(posterior))
     assert page.elements == ordinary.elements
-    assert page.island["nodes"]["name"] == HOSTILE
-    for name in HOSTILE[:5]:  # those of the strongest edges are in the summary
+    assert page.payload["nodes"]["name"] == HOSTILE
+    for name in HOSTILE[:5]:  # the summary names the strongest edges
         assert name in page.text
 
 
@@ -126,7 +126,7 @@ def test_the_scripts_cannot_end_their_element() -> None:
     assert "<!--" not in text
 
 
-def test_it_is_written_whole_or_not_at_all(
+def test_the_report_is_written_atomically(
     posterior: Posterior, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "report.html"
@@ -159,9 +159,9 @@ def test_the_page_is_small() -> None:
 def test_only_the_most_probable_edges_are_kept_where_there_are_too_many(
     posterior: Posterior, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(facts_module, "MOST_EDGES", 20)
-    found = gather(posterior)
-    kept, least = np.array(found["edges"]["probability"]), found["network"]["least"]
+    monkeypatch.setattr(payload_module, "MAX_EDGES", 20)
+    found = report_payload(posterior)
+    kept, least = np.array(found["edges"]["probability"]), found["network"]["min_threshold"]
     assert kept.size == 20
     assert found["network"]["n_edges"] == 36
     for threshold in (least, least + 0.01, 0.95):
@@ -170,7 +170,7 @@ def test_only_the_most_probable_edges_are_kept_where_there_are_too_many(
     assert found["network"]["threshold"] >= least
 
 
-# --- words ----------------------------------------------------------------------------------
+# --- text -----------------------------------------------------------------------------------
 
 
 def test_the_summary_counts_edges(posterior: Posterior) -> None:
@@ -182,52 +182,52 @@ def test_the_summary_counts_edges(posterior: Posterior) -> None:
 
 
 def test_the_verdict_says_what_to_do() -> None:
-    rough = made_up(5, n_draws=20)
-    assert not rough.converged
-    assert "--draws 80" in verdict(rough)
-    page = Page(make_page(rough))
+    short = made_up(5, n_draws=20)
+    assert not short.converged
+    assert "--draws 80" in verdict(short)
+    page = Page(make_page(short))
     assert "Not converged" in page.text
-    for warning in rough.warnings:
+    for warning in short.warnings:
         assert warning in page.text
-    fine = made_up(5, n_draws=600)
-    assert fine.converged
-    assert "more draws would change these figures little" in Page(make_page(fine)).text
-    assert "approximation" not in verdict(fine)
-    fine.settings["engine"] = "pseudo"
-    assert "approximation" in verdict(fine)
+    long = made_up(5, n_draws=600)
+    assert long.converged
+    assert "more draws would change these numbers little" in Page(make_page(long)).text
+    assert "approximation" not in verdict(long)
+    long.settings["engine"] = "pseudo"
+    assert "approximation" in verdict(long)
 
 
-def test_settings_are_told(posterior: Posterior) -> None:
-    told = dict(how_made(posterior))
-    assert told["Seed"] == "7"
-    assert told["Engine"].startswith("exact: the exact likelihood")
-    assert told["Prior of an edge"] == "p0, learnt, with prior Beta(5, 5)"
-    assert told["Versions"] == "slabfield 0.1.0, numpy 2.0"
+def test_the_main_settings_are_listed(posterior: Posterior) -> None:
+    listed = dict(main_settings(posterior))
+    assert listed["Seed"] == "7"
+    assert listed["Engine"].startswith("exact: the exact likelihood")
+    assert listed["Prior of an edge"] == "p0, learned, with prior Beta(5, 5)"
+    assert listed["Versions"] == "slabfield 0.1.0, numpy 2.0"
     text = Page(make_page(posterior)).text
     assert posterior.settings["data_fingerprint"] in text
     assert "Yutian Chen and Max Welling" in text
 
 
-def test_long_settings_are_cut() -> None:
+def test_long_settings_are_shortened() -> None:
     posterior = made_up(4)
     posterior.settings["inclusion_prior"]["edges"] = [0.5] * 500
     assert "500 values" in all_settings(posterior)
-    assert "given edge by edge" in dict(how_made(posterior))["Prior of an edge"]
+    assert "given for single edges" in dict(main_settings(posterior))["Prior of an edge"]
     posterior.settings["inclusion_prior"]["edges"] = 0.2
-    assert dict(how_made(posterior))["Prior of an edge"] == "probability 0.2, fixed"
+    assert dict(main_settings(posterior))["Prior of an edge"] == "probability 0.2, fixed"
 
 
-def test_the_report_says_how_columns_were_read() -> None:
+def test_the_report_describes_the_coding_of_columns() -> None:
     table = pd.DataFrame({"sleep": ["no", "yes", "yes", "no"], "mood": [1, 4, 3, 2]})
     model = SpikeSlabMRF(binarize={"mood": 3}, n_draws=5, n_warmup=5, random_state=0).fit(table)
-    told = dict(how_made(model.posterior_))["How columns were read"]
-    assert "Column 'sleep': 1 = 'yes', 0 = 'no'." in told
-    assert "Column 'mood': 1 = at least 3, 0 = less than 3." in told
+    coding = dict(main_settings(model.posterior_))["Coding of columns"]
+    assert "Column 'sleep': 1 = 'yes', 0 = 'no'." in coding
+    assert "Column 'mood': 1 = at least 3, 0 = less than 3." in coding
     plain = SpikeSlabMRF(n_draws=5, n_warmup=5, random_state=0).fit([[0, 1], [1, 0], [1, 1]])
-    assert dict(how_made(plain.posterior_))["How columns were read"] == "as they are, 0 and 1"
+    assert dict(main_settings(plain.posterior_))["Coding of columns"] == "0 and 1, unchanged"
 
 
-# --- odd posteriors -------------------------------------------------------------------------
+# --- unusual posteriors ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -235,28 +235,28 @@ def test_the_report_says_how_columns_were_read() -> None:
 )
 def test_small_and_short_runs_have_pages_too(n_nodes: int, n_chains: int, n_draws: int) -> None:
     posterior = made_up(n_nodes, n_chains=n_chains, n_draws=n_draws)
-    island = Page(make_page(posterior)).island
-    assert len(island["edges"]["mean"]) == n_nodes * (n_nodes - 1) // 2
-    assert len(island["convergence"]["traces"][0]["chains"]) == n_chains
+    payload = Page(make_page(posterior)).payload
+    assert len(payload["edges"]["mean"]) == n_nodes * (n_nodes - 1) // 2
+    assert len(payload["convergence"]["traces"][0]["chains"]) == n_chains
 
 
-def test_nothing_is_known_of_the_run_and_no_edge_was_ever_there() -> None:
+def test_a_run_without_settings_and_without_edges() -> None:
     nothing = np.zeros((2, 30, 3))
     draws = Draws.from_dense(
         nothing, nothing != 0, nothing, np.full((2, 30), 0.5), np.ones((2, 30)), np.ones((2, 30))
     )
     page = Page(make_page(Posterior(draws, ["a", "b", "c"], {})))
-    island = page.island
-    assert island["edges"]["factor"] == island["edges"]["mean"] == [None] * 3
-    assert [part["fixed"] for part in island["convergence"]["whole"]] == [True] * 4
-    assert island["convergence"]["worst"] == []
+    payload = page.payload
+    assert payload["edges"]["factor"] == payload["edges"]["mean"] == [None] * 3
+    assert [part["fixed"] for part in payload["convergence"]["global"]] == [True] * 4
+    assert payload["convergence"]["worst"] == []
     assert "engine: unknown" in page.text
 
 
-def test_edges_that_hold_out_come_first() -> None:
+def test_unconverged_edges_come_first() -> None:
     posterior = made_up(6, n_draws=20)
-    worst = gather(posterior)["convergence"]["worst"]
-    states = [edge["settled"] for edge in worst]
+    worst = report_payload(posterior)["convergence"]["worst"]
+    states = [edge["converged"] for edge in worst]
     assert False in states
     assert states == sorted(states)
 
@@ -264,7 +264,7 @@ def test_edges_that_hold_out_come_first() -> None:
 # --- the command ----------------------------------------------------------------------------
 
 
-def test_the_command_writes_beside_the_posterior_or_where_it_is_told(
+def test_the_command_writes_beside_the_posterior_or_to_out(
     posterior: Posterior, tmp_path: Path
 ) -> None:
     posterior.save(tmp_path / "posterior.nc")

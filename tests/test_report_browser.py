@@ -1,4 +1,4 @@
-"""The report in headless Chromium: what a reader sees, does and cannot be harmed by."""
+"""The report in headless Chromium: what it shows, how it responds, and that it is safe."""
 
 import json
 import shutil
@@ -42,7 +42,7 @@ ARGUMENTS = (
 def chromium() -> Iterator[Any]:
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM
-    # The browser may still write into its folder when that is removed
+    # The browser may still write to its folder while it is removed
     folder = TemporaryDirectory(prefix="slabfield-chromium-", ignore_cleanup_errors=True)
     for argument in (*ARGUMENTS, f"--user-data-dir={folder.name}"):
         options.add_argument(argument)
@@ -61,7 +61,7 @@ Opener = Callable[..., Any]
 
 @pytest.fixture
 def opened(chromium: Any, tmp_path: Path) -> Opener:
-    """Open the report of a posterior at some size and in some colours."""
+    """Open the report of a posterior in a window of a given size and color scheme."""
 
     def open_report(
         posterior: Posterior, width: int = 1200, height: int = 900, dark: bool = False
@@ -84,12 +84,12 @@ def open_page(
     driver.get_log("browser")
     driver.get_log("performance")
     driver.get(path.as_uri())
-    settle(driver)
+    wait_until_drawn(driver)
     return driver
 
 
-def settle(driver: Any) -> None:
-    """Wait until the page has drawn what it was told to."""
+def wait_until_drawn(driver: Any) -> None:
+    """Wait until the page has finished drawing."""
     driver.execute_async_script(
         "const done = arguments[0];"
         "requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 0)));"
@@ -114,7 +114,7 @@ def set_value(driver: Any, selector: str, value: float) -> None:
         find(driver, selector),
         str(value),
     )
-    settle(driver)
+    wait_until_drawn(driver)
 
 
 def n_lines(driver: Any) -> int:
@@ -137,24 +137,24 @@ def active(driver: Any) -> str:
 
 def press(driver: Any, *keys: str) -> None:
     ActionChains(driver).send_keys(*keys).perform()
-    settle(driver)
+    wait_until_drawn(driver)
 
 
 def test_it_loads_without_errors_and_without_requests(opened: Opener, tmp_path: Path) -> None:
     driver = opened(made_up(12))
     assert driver.get_log("browser") == []
-    sent = [url for url in requests(driver) if url != "data:,"]  # the icon that there is not
+    sent = [url for url in requests(driver) if url != "data:,"]  # the empty icon
     assert sent == [(tmp_path / "report.html").as_uri()]
-    assert "12 nodes" in texts(driver, ".made-from")[0]
+    assert "12 nodes" in texts(driver, ".subtitle")[0]
 
 
-class Counting(BaseHTTPRequestHandler):
-    """A server that remembers what it was asked for."""
+class Recording(BaseHTTPRequestHandler):
+    """A server that records the requested paths."""
 
-    asked: list[str] = []  # noqa: RUF012
+    requested: list[str] = []  # noqa: RUF012
 
     def do_GET(self) -> None:
-        self.asked.append(self.path)
+        self.requested.append(self.path)
         self.send_error(404)
 
     def log_message(self, *_: object) -> None:
@@ -163,11 +163,11 @@ class Counting(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server() -> Iterator[ThreadingHTTPServer]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Counting) as counting:
-        thread = Thread(target=counting.serve_forever)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Recording) as recording:
+        thread = Thread(target=recording.serve_forever)
         thread.start()
-        yield counting
-        counting.shutdown()
+        yield recording
+        recording.shutdown()
         thread.join()
 
 
@@ -180,11 +180,11 @@ def test_even_an_image_put_into_the_page_is_not_loaded(
     (tmp_path / "with.html").write_text(text, "utf-8")
     open_page(driver, tmp_path / "with.html")
     assert any("Content Security Policy" in entry["message"] for entry in driver.get_log("browser"))
-    assert Counting.asked == []
-    # The test can fail: without the policy the image is asked for
+    assert Recording.requested == []
+    # The test can fail: without the policy the image is requested
     (tmp_path / "without.html").write_text(text.replace("Content-Security-Policy", ""), "utf-8")
     open_page(driver, tmp_path / "without.html")
-    assert "/image.png" in Counting.asked
+    assert "/image.png" in Recording.requested
 
 
 def test_the_slider_shows_just_the_edges_at_or_above_the_threshold(opened: Opener) -> None:
@@ -213,7 +213,7 @@ def test_the_slider_listens_to_keys(opened: Opener) -> None:
     driver = opened(posterior)
     set_value(driver, "#threshold", 0.5)
     find(driver, "#threshold").send_keys(Keys.ARROW_RIGHT)
-    settle(driver)
+    wait_until_drawn(driver)
     assert find(driver, "#threshold-number").get_attribute("value") == "0.51"
     assert n_lines(driver) == np.sum(posterior.edge_probability >= 0.51)
     set_value(driver, "#threshold", 0.01)
@@ -222,7 +222,7 @@ def test_the_slider_listens_to_keys(opened: Opener) -> None:
     assert n_lines(driver) == np.sum(strong & (posterior.edge_probability >= 0.01))
 
 
-def test_lines_tell_sign_strength_and_probability(opened: Opener) -> None:
+def test_lines_show_sign_and_probability(opened: Opener) -> None:
     posterior = made_up(6)
     driver = opened(posterior)
     set_value(driver, "#threshold", 0.01)
@@ -253,14 +253,14 @@ def test_the_table_sorts(opened: Opener) -> None:
     heading = driver.find_elements(By.CSS_SELECTOR, "#edge-table th button")[3]
     for direction, ascending in (("descending", False), ("ascending", True)):
         heading.click()
-        settle(driver)
+        wait_until_drawn(driver)
         by_mean = table.sort_values("mean", ascending=ascending, na_position="last")
         expected = [edge[k] for k in by_mean.index]
         assert texts(driver, first_column) == expected[:20]
         head = driver.find_elements(By.CSS_SELECTOR, "#edge-table th")[3]
         assert head.get_attribute("aria-sort") == direction
     find(driver, "#last-page").click()
-    settle(driver)
+    wait_until_drawn(driver)
     assert texts(driver, first_column) == expected[60:]
     assert texts(driver, "#edge-table tbody tr:last-child td:nth-child(4)") == ["–"]  # noqa: RUF001
 
@@ -269,13 +269,13 @@ def test_the_table_filters(opened: Opener) -> None:
     posterior = made_up(12)
     driver = opened(posterior)
     find(driver, "#search").send_keys("ITEM 11")
-    settle(driver)
+    wait_until_drawn(driver)
     assert "of 11 edges" in texts(driver, "#edge-range")[0]
     assert all("item 11" in text for text in texts(driver, "#edge-table tbody td:first-child"))
     find(driver, "#search").clear()
     find(driver, "#search").send_keys("nothing like it")
-    settle(driver)
-    assert texts(driver, "#edge-range") == ["No edge is like that."]
+    wait_until_drawn(driver)
+    assert texts(driver, "#edge-range") == ["No edge matches."]
     set_value(driver, "#search", "")  # type: ignore[arg-type]
     probability = posterior.edge_probability
     expected = {
@@ -285,7 +285,7 @@ def test_the_table_filters(opened: Opener) -> None:
     }
     for kind, count in expected.items():
         Select(find(driver, "#kind")).select_by_value(kind)
-        settle(driver)
+        wait_until_drawn(driver)
         assert f"of {count} edges" in texts(driver, "#edge-range")[0]
 
 
@@ -293,7 +293,7 @@ def test_a_row_leads_to_its_edge_in_the_network(opened: Opener) -> None:
     driver = opened(made_up(12))
     name = texts(driver, "#edge-table tbody td:first-child")[2]
     driver.find_elements(By.CSS_SELECTOR, "#edge-table tbody button")[2].click()
-    settle(driver)
+    wait_until_drawn(driver)
     assert texts(driver, "#details h3") == [name]
     assert len(texts(driver, "#network-strong path")) == 1
 
@@ -318,7 +318,7 @@ def test_every_control_is_reached_by_keyboard(opened: Opener) -> None:
     assert "item" in texts(driver, "#matrix-cell")[0]
 
 
-def test_arrow_keys_go_from_node_to_node_and_tell_of_each(opened: Opener) -> None:
+def test_arrow_keys_move_between_nodes_and_show_details(opened: Opener) -> None:
     driver = opened(made_up(12))
     driver.execute_script("document.getElementById('weakest').focus()")
     press(driver, Keys.TAB)
@@ -333,19 +333,19 @@ def test_arrow_keys_go_from_node_to_node_and_tell_of_each(opened: Opener) -> Non
     assert texts(driver, "#details h3") == []
 
 
-def test_pointing_tells_of_nodes_and_edges(opened: Opener) -> None:
+def test_the_tooltip_describes_nodes_and_edges(opened: Opener) -> None:
     posterior = made_up(2)
     driver = opened(posterior)
     set_value(driver, "#threshold", 0.01)
     picture = find(driver, "#network-picture")
     driver.execute_script("document.getElementById('network').scrollIntoView()")
     ActionChains(driver).move_to_element(picture).perform()
-    settle(driver)
+    wait_until_drawn(driver)
     tip = texts(driver, "#tip")[0]
     assert tip.startswith("item 0 – item 1")  # noqa: RUF001
     assert f"inclusion probability {posterior.edge_probability[0]:.3f}" in tip
     ActionChains(driver).move_to_element(find(driver, ".node")).perform()
-    settle(driver)
+    wait_until_drawn(driver)
     assert texts(driver, "#tip")[0].startswith("item 0")
     assert "bias" in texts(driver, "#tip")[0]
 
@@ -356,11 +356,11 @@ def test_hostile_names_are_inert_text(opened: Opener) -> None:
         row.click()
     for k in range(len(HOSTILE)):
         driver.execute_script("document.querySelectorAll('.node')[arguments[0]].focus()", k)
-        settle(driver)
+        wait_until_drawn(driver)
         assert texts(driver, "#details h3") == [HOSTILE[k]]
     ActionChains(driver).move_to_element(find(driver, ".node")).perform()
     find(driver, "#matrix-picture").send_keys(Keys.ARROW_RIGHT, Keys.ARROW_DOWN)
-    settle(driver)
+    wait_until_drawn(driver)
     assert driver.get_log("browser") == []
     assert driver.execute_script("return typeof window.hacked") == "undefined"
     assert texts(driver, "img, main script, table i:not(.bar i)") == []
@@ -380,7 +380,7 @@ def test_a_phone_needs_no_scrolling_sideways(
     root = "return document.documentElement.scrollWidth"
     assert driver.execute_script(root) <= width
     assert driver.execute_script("return innerWidth") == width
-    # What a part hides or scrolls by itself is no way out, save the list of parts
+    # No element of the main part may extend beyond the window
     outside = driver.execute_script(
         "return [...document.querySelectorAll('main *')].filter((e) => {"
         "const box = e.getBoundingClientRect();"

@@ -1,4 +1,4 @@
-"""Rivals: edges that change only together, and the log odds that tell."""
+"""Edge swaps: sets of edges that change only together, and their log odds."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import itertools
 import numpy as np
 from scipy.optimize import minimize
 
-from slabfield.likelihood.cubes import particle_cubes
-from slabfield.models.binary import BinaryPairwise
-from slabfield.moves.state import new_state
-from slabfield.sampler.rivals import (
-    LEAST_DEEP,
-    Rivals,
-    Surroundings,
+from slabfield.adaptation.edge_swaps import (
+    LEAST_BARRIER,
+    SwapCandidate,
+    SwapContext,
     field_covariance,
-    find_rivals,
-    found_again,
-    look_about,
-    set_odds,
+    find_swaps,
+    found_repeatedly,
+    subset_log_odds,
+    swap_context,
 )
+from slabfield.likelihood.blocks import particle_blocks
+from slabfield.models.binary import BinaryPairwise
+from slabfield.moves.chain_state import new_state
 
 P0, SIGMA0 = 0.05, 1.5
 N_ROWS = 1_000
@@ -31,13 +31,13 @@ def all_states(n_nodes: int) -> np.ndarray:
 
 def distribution(bias: np.ndarray, coupling: np.ndarray) -> np.ndarray:
     states = all_states(len(bias))
-    height = states @ bias + 0.5 * np.einsum("si,ij,sj->s", states, coupling, states)
-    weights = np.exp(height - height.max())
+    potential = states @ bias + 0.5 * np.einsum("si,ij,sj->s", states, coupling, states)
+    weights = np.exp(potential - potential.max())
     return weights / weights.sum()
 
 
-class Best:
-    """The likeliest field with some edges, by all its states: its covariances, its evidence."""
+class PosteriorMode:
+    """The posterior mode with some edges, by enumeration: its covariances, Laplace evidence."""
 
     def __init__(self, rows: np.ndarray, edges: list[tuple[int, int]]) -> None:
         n, self.d = rows.shape
@@ -49,11 +49,11 @@ class Best:
         precision = np.r_[np.full(self.d, 0.01), np.full(len(edges), SIGMA0**-2)]
 
         def loss(theta: np.ndarray) -> tuple[float, np.ndarray]:
-            heights = features @ theta
-            top = heights.max()
-            weights = np.exp(heights - top)
+            potential = features @ theta
+            largest = potential.max()
+            weights = np.exp(potential - largest)
             total = weights.sum()
-            value = n * (np.log(total) + top - moments @ theta) + 0.5 * precision @ theta**2
+            value = n * (np.log(total) + largest - moments @ theta) + 0.5 * precision @ theta**2
             return value, n * (weights @ features / total - moments) + precision * theta
 
         found = minimize(loss, np.zeros(len(precision)), jac=True, method="BFGS")
@@ -63,9 +63,9 @@ class Best:
             self.coupling[i, j] = self.coupling[j, i] = value
         weights = distribution(theta[: self.d], self.coupling)
         self.covariance = np.cov(states.T, aweights=weights, ddof=0)
-        steepness = n * np.cov(features.T, aweights=weights, ddof=0) + np.diag(precision)
+        hessian = n * np.cov(features.T, aweights=weights, ddof=0) + np.diag(precision)
         self.evidence = -found.fun + 0.5 * np.sum(np.log(precision))
-        self.evidence -= 0.5 * np.linalg.slogdet(steepness)[1]
+        self.evidence -= 0.5 * np.linalg.slogdet(hessian)[1]
         self.evidence += len(edges) * np.log(P0 / (1 - P0))
 
 
@@ -74,101 +74,102 @@ def draw(bias: list[float], couplings: dict[tuple[int, int], float], seed: int =
     for (i, j), value in couplings.items():
         coupling[i, j] = coupling[j, i] = value
     rng = np.random.default_rng(seed)
-    chance = distribution(np.array(bias), coupling)
-    return all_states(len(bias))[rng.choice(len(chance), N_ROWS, p=chance)].astype(int)
+    probability = distribution(np.array(bias), coupling)
+    return all_states(len(bias))[rng.choice(len(probability), N_ROWS, p=probability)].astype(int)
 
 
-def surroundings(rows: np.ndarray, edges: list[tuple[int, int]]) -> tuple:
-    """What the search is given where a chain has these edges, at their best."""
+def search_arguments(rows: np.ndarray, edges: list[tuple[int, int]]) -> tuple:
+    """Arguments of the search for a chain at the mode with these edges."""
     model = BinaryPairwise(rows.shape[1])
-    best = Best(rows, edges)
+    mode = PosteriorMode(rows, edges)
     state = new_state(model.n_nodes, model.n_interactions, model.n_interactions)
-    state.coupling[:] = best.coupling[model.ends]
+    state.coupling[:] = mode.coupling[model.ends]
     state.hyper[:] = P0, SIGMA0
-    return model.sums(rows), best.covariance, state, model.ends
+    return model.sums(rows), mode.covariance, state, model.ends
 
 
-def as_sets(rivals: list[Rivals]) -> list[set[frozenset[int]]]:
-    return [{frozenset(edge) for edge in edges} for edges, _ in rivals]
+def as_sets(swaps: list[SwapCandidate]) -> list[set[frozenset[int]]]:
+    return [{frozenset(edge) for edge in edges} for edges, _ in swaps]
 
 
-def odds_at(around: Surroundings, edges: list[tuple[int, int]]) -> dict[int, float]:
+def odds_at(context: SwapContext, edges: list[tuple[int, int]]) -> dict[int, float]:
     given = [(np.array([i]), np.array([j])) for i, j in edges]
-    return {key: float(value[0]) for key, value in set_odds(around, given).items()}
+    return {key: float(value[0]) for key, value in subset_log_odds(context, given).items()}
 
 
-def test_odds_are_those_of_evidence_worked_out_with_all_states():
+def test_log_odds_are_those_of_the_evidence_by_enumeration():
     # 0 and 1 are opposites; 2 depends a little on both
     rows = draw([0.5, 0.5, -0.6, 0.3], {(0, 1): -2.5, (0, 2): 0.5, (1, 2): 0.5}, seed=3)
-    kept, asked = [(0, 1)], [(0, 2), (1, 2)]
-    for start in (kept, kept + asked[:1], kept + asked):  # wherever the chain is
-        found = odds_at(look_about(*surroundings(rows, start)), asked)
-        none = Best(rows, kept).evidence
+    kept, edges = [(0, 1)], [(0, 2), (1, 2)]
+    for start in (kept, kept + edges[:1], kept + edges):  # whatever the state of the chain
+        found = odds_at(swap_context(*search_arguments(rows, start)), edges)
+        none = PosteriorMode(rows, kept).evidence
         for key, value in found.items():
-            chosen = [edge for bit, edge in enumerate(asked) if key >> bit & 1]
-            assert abs(value - (Best(rows, kept + chosen).evidence - none)) < 1.0
+            chosen = [edge for bit, edge in enumerate(edges) if key >> bit & 1]
+            assert abs(value - (PosteriorMode(rows, kept + chosen).evidence - none)) < 1.0
 
 
-def test_an_edge_that_another_may_stand_for():
-    # 2 is tied to 0, and 1 is nearly the same as 0; 3 is by itself
+def test_an_edge_that_another_can_replace():
+    # 2 is tied to 0, and 1 is nearly equal to 0; 3 is independent
     rows = draw([-2.2, -2.2, -0.4, 0.0], {(0, 1): 4.5, (0, 2): 0.9}, seed=1)
-    rivals = as_sets(find_rivals(*surroundings(rows, [(0, 1), (0, 2)])))
-    assert {frozenset((0, 2)), frozenset((1, 2))} in rivals
-    assert not any(frozenset((i, 3)) in edges for edges in rivals for i in range(3))
+    swaps = as_sets(find_swaps(*search_arguments(rows, [(0, 1), (0, 2)])))
+    assert {frozenset((0, 2)), frozenset((1, 2))} in swaps
+    assert not any(frozenset((i, 3)) in edges for edges in swaps for i in range(3))
 
 
-def test_edges_that_say_little_alone_and_much_together():
+def test_edges_that_matter_only_together():
     rows = draw([2.0, 2.0, -0.7, 0.0], {(0, 1): -4.0, (0, 2): 0.85, (1, 2): 0.85}, seed=2)
     pair = {frozenset((0, 2)), frozenset((1, 2))}
-    odds = odds_at(look_about(*surroundings(rows, [(0, 1)])), [(0, 2), (1, 2)])
+    odds = odds_at(swap_context(*search_arguments(rows, [(0, 1)])), [(0, 2), (1, 2)])
     assert max(odds[1], odds[2]) < -2
     assert odds[3] > max(odds[1], odds[2]) + 2
-    assert pair in as_sets(find_rivals(*surroundings(rows, [(0, 1)])))
-    # seen from the other side, too
-    assert pair in as_sets(find_rivals(*surroundings(rows, [(0, 1), (0, 2), (1, 2)])))
+    assert pair in as_sets(find_swaps(*search_arguments(rows, [(0, 1)])))
+    # and from the other end of the swap
+    assert pair in as_sets(find_swaps(*search_arguments(rows, [(0, 1), (0, 2), (1, 2)])))
 
 
-def test_an_edge_that_comes_and_goes_only_if_another_follows():
-    # 2 depends on 0 and on 1, which go together; 3 is by itself
+def test_an_edge_that_changes_only_if_the_coupling_of_another_follows():
+    # 2 depends on 0 and on 1, which are tied; 3 is independent
     rows = draw([-2.2, -2.2, -0.4, 0.0], {(0, 1): 4.0, (0, 2): 0.45, (1, 2): 0.8}, seed=4)
-    one = Rivals(((2, 0),), (2, 0, 1))
-    kept, asked = [(0, 1), (1, 2)], [(0, 2), (1, 2)]
+    one = SwapCandidate(((2, 0),), (2, 0, 1))
+    kept, edges = [(0, 1), (1, 2)], [(0, 2), (1, 2)]
     for start, sign in ((kept, -1), ([*kept, (0, 2)], 1)):
-        around = look_about(*surroundings(rows, start))
-        odds, alone = odds_at(around, asked), odds_at(around, [(0, 2)])[1]
-        # nearly as likely as not, but far from it while the coupling of 1 - 2 is what it is
-        with_it, without = (Best(rows, [*kept, *more]).evidence for more in ([(0, 2)], []))
+        context = swap_context(*search_arguments(rows, start))
+        odds, alone = odds_at(context, edges), odds_at(context, [(0, 2)])[1]
+        # about as likely as not, but far from it while the coupling of 1 - 2 is fixed
+        with_it, without = (PosteriorMode(rows, [*kept, *more]).evidence for more in ([(0, 2)], []))
         assert abs(odds[3] - odds[2] - (with_it - without)) < 1.0
-        assert sign * alone - max(sign * (odds[3] - odds[2]), 0.0) >= LEAST_DEEP
-        assert one in find_rivals(*surroundings(rows, start))
+        assert sign * alone - max(sign * (odds[3] - odds[2]), 0.0) >= LEAST_BARRIER
+        assert one in find_swaps(*search_arguments(rows, start))
 
 
-def test_two_edges_that_two_others_may_stand_for():
+def test_two_edges_that_two_others_can_replace():
     ties = {(0, 1): 3.5, (2, 3): 3.5}
     rows = draw([-2.2, -2.2, -2.2, -2.2], {**ties, (0, 2): 0.7, (1, 3): 0.7}, seed=5)
-    there = [(0, 1), (2, 3), (0, 2), (1, 3)]
-    rivals = as_sets(find_rivals(*surroundings(rows, there)))
-    assert {frozenset(e) for e in [(0, 2), (1, 3), (0, 3), (1, 2)]} in rivals
-    assert len({frozenset(edges) for edges in rivals}) == len(rivals)
+    present = [(0, 1), (2, 3), (0, 2), (1, 3)]
+    swaps = as_sets(find_swaps(*search_arguments(rows, present)))
+    assert {frozenset(e) for e in [(0, 2), (1, 3), (0, 3), (1, 2)]} in swaps
+    assert len({frozenset(edges) for edges in swaps}) == len(swaps)
 
 
-def test_nothing_where_nodes_are_independent():
+def test_no_swaps_where_nodes_are_independent():
     rows = draw([0.0, 0.3, -0.5, 0.2], {}, seed=6)
-    assert find_rivals(*surroundings(rows, [])) == []
+    assert find_swaps(*search_arguments(rows, [])) == []
 
 
-def test_what_is_found_in_two_states_counts():
-    pair, other = (Rivals(((k, 0), (k, 1)), (k, 0, 1)) for k in (2, 3))
-    four = Rivals(((0, 2), (1, 3), (0, 3), (1, 2)), (0, 2, 1, 3))
-    turned = Rivals(((0, 3), (1, 2), (0, 2), (1, 3)), (0, 3, 1, 2))  # where the others are there
-    assert found_again([[pair, four], [other], [turned, pair]]) == [pair, four]
-    assert found_again([[pair], [other]]) == []
+def test_swaps_found_in_two_states_are_kept():
+    pair, other = (SwapCandidate(((k, 0), (k, 1)), (k, 0, 1)) for k in (2, 3))
+    four = SwapCandidate(((0, 2), (1, 3), (0, 3), (1, 2)), (0, 2, 1, 3))
+    # the same swap from its other end
+    reverse = SwapCandidate(((0, 3), (1, 2), (0, 2), (1, 3)), (0, 3, 1, 2))
+    assert found_repeatedly([[pair, four], [other], [reverse, pair]]) == [pair, four]
+    assert found_repeatedly([[pair], [other]]) == []
     # one edge with different edges that follow
-    one, with_another = (Rivals(((2, 0),), (2, 0, j)) for j in (1, 3))
-    assert found_again([[one], [with_another], [one]]) == [one]
+    one, with_another = (SwapCandidate(((2, 0),), (2, 0, j)) for j in (1, 3))
+    assert found_repeatedly([[one], [with_another], [one]]) == [one]
 
 
-def test_covariances_are_the_fields():
+def test_covariances_are_those_of_the_field():
     model = BinaryPairwise(3)
     state = new_state(3, 3, 3)
     state.bias[:] = [-0.5, 0.2, 0.0]
@@ -176,7 +177,7 @@ def test_covariances_are_the_fields():
     state.present[:] = [1, 0, 1]
     state.members[:2], state.n_members[0] = [0, 2], 2
     rng = np.random.default_rng(0)
-    engine = particle_cubes(model, 4_096, 1, 3, False, rng)
+    engine = particle_blocks(model, 4_096, 1, 3, False, rng)
     found = field_covariance(engine, state, rng)
     coupling = np.array([[0, 1.5, 0], [1.5, 0, -1.0], [0, -1.0, 0]])
     exact = np.cov(all_states(3).T, aweights=distribution(state.bias, coupling), ddof=0)

@@ -1,4 +1,4 @@
-"""Chains: reproducible, true to the prior's wishes, tidy, and exact where they claim to be."""
+"""Chains: reproducible, faithful to the prior, consistent, and exact where they claim to be."""
 
 from dataclasses import replace
 from typing import Any
@@ -10,26 +10,20 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from helpers_jit import count_births
+from slabfield.adaptation import preconditioner
+from slabfield.adaptation.preconditioner import Averages, Problem
+from slabfield.chains import paper_chain as paper_chain
+from slabfield.chains.chain_run import ChainResult, run_chain
+from slabfield.chains.collapsed_chain import CollapsedChain, start_collapsed, warm_up_collapsed
+from slabfield.chains.paper_chain import Chain, start_chain, warm_up
+from slabfield.chains.parallel import run_chains
+from slabfield.configuration import Settings, bayes_exact, default_particles, gold_standard, paper
 from slabfield.datasets import make_block
-from slabfield.likelihood.moments import row_variances
+from slabfield.likelihood.feature_moments import row_variances
 from slabfield.models.binary import BinaryPairwise
-from slabfield.moves.jump import jump_order
-from slabfield.moves.state import ChainState
+from slabfield.moves.chain_state import ChainState
+from slabfield.moves.reversible_jump import jump_order
 from slabfield.priors import Prior
-from slabfield.sampler import paper as paper_chain
-from slabfield.sampler import warmup
-from slabfield.sampler.collapsed import CollapsedChain, start_collapsed, warm_up_collapsed
-from slabfield.sampler.paper import Chain, start_chain, warm_up
-from slabfield.sampler.parallel import run_chains
-from slabfield.sampler.run import ChainResult, run_chain
-from slabfield.sampler.settings import (
-    Settings,
-    bayes_exact,
-    default_particles,
-    gold_standard,
-    paper,
-)
-from slabfield.sampler.warmup import Averages, Problem
 
 NAN = float("nan")
 N_ROWS = 60
@@ -69,19 +63,19 @@ def assert_same(one: ChainResult, other: ChainResult) -> None:
         mine, theirs = getattr(one.record, name), getattr(other.record, name)
         np.testing.assert_array_equal(mine, theirs)
     np.testing.assert_array_equal(one.widths, other.widths)
-    np.testing.assert_array_equal(one.chance, other.chance)
+    np.testing.assert_array_equal(one.conditional_probability, other.conditional_probability)
     assert one.info == other.info
 
 
 def warm_chain(problem: Problem, settings: Settings, seed: int) -> Chain | CollapsedChain:
-    """Return a chain after its warm-up; its start is looked at too."""
+    """Return a chain after its warm-up; its start is checked too."""
     rng = np.random.default_rng(seed)
     if settings.scheme == "collapsed":
         start = start_collapsed(problem, settings, rng)
-        assert_tidy(start.state)
+        assert_consistent(start.state)
         return warm_up_collapsed(start, lambda _: None)
     chain = start_chain(problem, settings, rng)
-    assert_tidy(chain.state)
+    assert_consistent(chain.state)
     return warm_up(chain, lambda _: None)
 
 
@@ -97,7 +91,7 @@ def largest_gap(one: list[ChainResult], other: list[ChainResult]) -> tuple[float
         present = stacked(results, "present").astype(float)
         means.append(present.mean(axis=(0, 1)))
         ess = array_stats.ess(present, chain_axis=0, draw_axis=1, method="mean")
-        # an edge that is nearly always (or never) there: no fewer than one draw in a hundred
+        # an edge that is almost always or never present counts as if it were in one draw of 100
         share = np.clip(means[-1], 0.01, 0.99)
         errors.append(np.sqrt(share * (1 - share) / np.minimum(ess, present[..., 0].size)))
     error = np.hypot(*errors)
@@ -112,7 +106,7 @@ def uniform_p_value(values: NDArray[np.float64]) -> float:
 
 
 @pytest.mark.parametrize("name", [*SCHEMES, *FULL])
-def test_a_chain_does_not_depend_on_the_others_nor_on_how_they_are_spread(name: str) -> None:
+def test_a_chain_does_not_depend_on_the_others_nor_on_the_number_of_workers(name: str) -> None:
     problem, settings = problem_of(), (SCHEMES | FULL)[name]
     one_by_one = run_chains(problem, settings, 4, seed=7, n_jobs=1).results
     for others in (
@@ -126,7 +120,7 @@ def test_a_chain_does_not_depend_on_the_others_nor_on_how_they_are_spread(name: 
 
 
 @every_scheme
-def test_the_seed_and_the_number_of_the_chain_decide_the_draws(name: str) -> None:
+def test_the_seed_and_the_index_of_the_chain_determine_the_draws(name: str) -> None:
     problem, settings = problem_of(), SCHEMES[name]
     seven, also_seven, eight = (
         run_chains(problem, settings, 2, seed, n_jobs=1).results for seed in (7, 7, 8)
@@ -143,13 +137,13 @@ def test_how_draws_are_cut_into_chunks_does_not_matter(
     problem, settings = problem_of(), SCHEMES[name]
     runs, chunks = [], []
     for seconds in (0.0, 1e9):
-        monkeypatch.setattr(warmup, "CHUNK_SECONDS", seconds)
-        told: list[int] = []
-        runs.append(run_chain(problem, settings, 7, 0, told.append))
-        assert sum(told) == settings.n_warmup + settings.n_draws
-        n_reports = int(np.searchsorted(np.cumsum(told), settings.n_warmup)) + 1
-        assert sum(told[:n_reports]) == settings.n_warmup
-        chunks.append(told[n_reports:])
+        monkeypatch.setattr(preconditioner, "CHUNK_SECONDS", seconds)
+        reports: list[int] = []
+        runs.append(run_chain(problem, settings, 7, 0, reports.append))
+        assert sum(reports) == settings.n_warmup + settings.n_draws
+        n_reports = int(np.searchsorted(np.cumsum(reports), settings.n_warmup)) + 1
+        assert sum(reports[:n_reports]) == settings.n_warmup
+        chunks.append(reports[n_reports:])
     assert chunks == [[1] * 30, [1, 2, 4, 8, 15]]
     assert_same(*runs)
 
@@ -161,13 +155,15 @@ def test_no_warm_up_and_a_warm_up_of_one_run() -> None:
             result = run_chain(problem_of(), short, 7, 0, lambda _: None)
             assert np.isfinite(result.record.coupling).all()
             if settings.scheme == "collapsed":
-                assert np.all((result.chance > 0) & (result.chance < 1))
+                assert np.all(
+                    (result.conditional_probability > 0) & (result.conditional_probability < 1)
+                )
             else:
                 assert np.all(result.widths > 0)
-                assert np.isnan(result.chance).all()
+                assert np.isnan(result.conditional_probability).all()
 
 
-# --- what the prior says is kept to -----------------------------------------------------------
+# --- the prior is respected -------------------------------------------------------------------
 
 
 @every_scheme
@@ -181,15 +177,15 @@ def test_forced_edges_are_in_every_draw_and_forbidden_ones_in_none(name: str) ->
         assert (coupling[:, [0, 6]] != 0).all()
         assert not present[:, [1, 5]].any()
         assert not coupling[:, [1, 5]].any()
-        assert np.any(present != present[0])  # the others come and go
+        assert np.any(present != present[0])  # the others change
 
 
 @every_scheme
 @pytest.mark.parametrize("counted", ["the free edges", "all edges"])
 def test_p0_follows_the_free_edges_alone(name: str, counted: str) -> None:
-    """With one iteration a draw, p0 is from Beta(a + ones, b + zeros) of the draw before.
+    """With one iteration per draw, p0 is from Beta(a + ones, b + zeros) of the previous draw.
 
-    Collapsed sweeps draw it last: there it is of the same draw.
+    Collapsed sweeps draw it last: there it is from those of the same draw.
     """
     inclusion = [1, 1, 1, 1, 1, NAN, 0, 1, NAN, NAN]
     problem = with_inclusion(problem_of(), inclusion)
@@ -204,7 +200,7 @@ def test_p0_follows_the_free_edges_alone(name: str, counted: str) -> None:
     if counted == "the free edges":
         assert p_value > 1e-3
         assert p0.mean() == pytest.approx(mean, abs=0.025)
-    else:  # a test that cannot fail is worth nothing
+    else:  # the power of the test
         assert p_value < 1e-6
         assert p0.mean() != pytest.approx(mean, abs=0.025)
 
@@ -223,12 +219,12 @@ def test_sigma0_follows_the_couplings_of_all_present_edges(name: str) -> None:
 
 
 @every_scheme
-def test_p0_and_sigma0_that_are_fixed_are_told_in_every_draw(name: str) -> None:
+def test_fixed_p0_and_sigma0_are_recorded_in_every_draw(name: str) -> None:
     fixed = run_chain(problem_of(inclusion=0.1, slab=0.7), SCHEMES[name], 1, 0, lambda _: None)
     np.testing.assert_array_equal(fixed.record.hyper[:, :2], np.tile([0.1, 0.7], (30, 1)))
-    learnt = run_chain(problem_of(), SCHEMES[name], 1, 0, lambda _: None)
-    # a leap of the collapsed scheme that is not made leaves the potential as it was
-    changing = learnt.record.hyper[:, :2] if name == "gold_standard" else learnt.record.hyper
+    learned = run_chain(problem_of(), SCHEMES[name], 1, 0, lambda _: None)
+    # a rejected surrogate transition of the collapsed scheme leaves the potential unchanged
+    changing = learned.record.hyper[:, :2] if name == "gold_standard" else learned.record.hyper
     assert np.all(np.diff(changing, axis=0) != 0)
     mixed = with_inclusion(problem_of(slab=0.7), [0.1, 0.2, *(8 * [0.3])])
     no_p0 = run_chain(mixed, SCHEMES[name], 1, 0, lambda _: None)
@@ -236,18 +232,18 @@ def test_p0_and_sigma0_that_are_fixed_are_told_in_every_draw(name: str) -> None:
     assert no_p0.record.present.any()
 
 
-# --- the state stays tidy ---------------------------------------------------------------------
+# --- the state stays consistent ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", [*SCHEMES, *FULL])
-def test_the_books_agree_after_a_run(name: str) -> None:
+def test_the_state_is_consistent_after_a_run(name: str) -> None:
     settings = with_wide_jumps(name)
     chain = warm_chain(problem_of(), settings, 2)
     record = paper_chain.new_record(20, 5, 10, 10)
     structures = set()
     for draw in range(20):
         chain.iterate(record, draw, 1, settings.thin)
-        assert_tidy(chain.state)
+        assert_consistent(chain.state)
         if settings.scheme != "collapsed":  # where momenta play no part
             moving = chain.state.coupling_momentum != 0
             np.testing.assert_array_equal(moving, chain.state.present != 0)
@@ -256,7 +252,7 @@ def test_the_books_agree_after_a_run(name: str) -> None:
     np.testing.assert_array_equal(record.present, record.coupling != 0)
 
 
-def assert_tidy(state: ChainState) -> None:
+def assert_consistent(state: ChainState) -> None:
     """Members and presence agree; couplings are zero just where edges are absent."""
     members = state.members[: state.n_members[0]]
     np.testing.assert_array_equal(np.sort(members), np.flatnonzero(state.present))
@@ -268,15 +264,15 @@ def assert_tidy(state: ChainState) -> None:
 @pytest.mark.parametrize("name", ["gold_standard", "default_particles"])
 @pytest.mark.parametrize("n_nodes", range(2, 18))
 def test_a_sweep_visits_every_edge_once_and_every_bias(name: str, n_nodes: int) -> None:
-    """Whatever is left over when nodes are dealt into groups."""
+    """Also where the last group of nodes is smaller than the others."""
     problem = problem_of(n_nodes=n_nodes)
     chain = start_collapsed(problem, SCHEMES[name], np.random.default_rng(n_nodes))
     before = chain.state.bias.copy()
     m = problem.model.n_interactions
     for sweep in range(1, 4):
         chain.iterate(paper_chain.new_record(0, n_nodes, m, m), 0, 0, 1)
-        np.testing.assert_array_equal(chain.tally.visits, sweep)
-        assert_tidy(chain.state)
+        np.testing.assert_array_equal(chain.inclusion_stats.visits, sweep)
+        assert_consistent(chain.state)
     assert np.all(chain.state.bias != before)
 
 
@@ -299,7 +295,12 @@ def test_extreme_rows_give_finite_draws(name: str, kind: str) -> None:
     problem = Problem(model, rows, model.sums(rows), Prior.standard(28))
     settings = replace(SCHEMES[name], n_draws=200, n_warmup=60)
     result = run_chain(problem, settings, 1, 0, lambda _: None)
-    for values in (result.record.bias, result.record.coupling, result.record.hyper, result.chance):
+    for values in (
+        result.record.bias,
+        result.record.coupling,
+        result.record.hyper,
+        result.conditional_probability,
+    ):
         assert np.isfinite(values).all()
     assert np.abs(result.record.coupling).max() < 50
     assert np.ptp(result.record.bias, axis=0).min() > 0
@@ -309,7 +310,7 @@ def test_extreme_rows_give_finite_draws(name: str, kind: str) -> None:
 
 
 class Recorder(Averages):
-    """Averages that keep what they were given."""
+    """Averages that record what is added to them."""
 
     seen: list[NDArray[np.float64]]
 
@@ -405,7 +406,7 @@ def gold_of_four(four_nodes: Problem) -> list[ChainResult]:
 
 
 @pytest.mark.parametrize(("add", "delete"), [(1.0, 1.0), (0.3, 1.0), (1.0, 0.3), (0.5, 0.5)])
-def test_proposal_probabilities_leave_the_posterior_as_it_is(
+def test_proposal_probabilities_leave_the_posterior_unchanged(
     add: float, delete: float, four_nodes: Problem, gold_of_four: list[ChainResult]
 ) -> None:
     results = long_run(
@@ -417,14 +418,14 @@ def test_proposal_probabilities_leave_the_posterior_as_it_is(
     assert error < 0.025
 
 
-def test_another_prior_is_noticed(four_nodes: Problem, gold_of_four: list[ChainResult]) -> None:
+def test_another_prior_is_detected(four_nodes: Problem, gold_of_four: list[ChainResult]) -> None:
     """The power of the test above: odds wrong by a half."""
     wrong = with_inclusion(four_nodes, 6 * [0.5])
     results = long_run(wrong, bayes_exact(N_ROWS), n_draws=3000, n_warmup=100)
     assert largest_gap(results, gold_of_four)[0] > 6
 
 
-def test_the_full_preconditioner_leaves_the_posterior_as_it_is() -> None:
+def test_the_full_preconditioner_leaves_the_posterior_unchanged() -> None:
     problem, settings = problem_of(), bayes_exact(N_ROWS)
     full, diagonal = (
         long_run(problem, settings, n_draws=1000, n_warmup=100, preconditioner=kind)
@@ -433,7 +434,7 @@ def test_the_full_preconditioner_leaves_the_posterior_as_it_is() -> None:
     gap, error = largest_gap(full, diagonal)
     assert gap < 4
     assert error < 0.04
-    # couplings are harder to follow one by one: it takes a better share of the steps
+    # it follows the correlations of couplings, so that more steps are accepted
     assert full[0].info.langevin_accepted > diagonal[0].info.langevin_accepted
 
 
@@ -442,7 +443,7 @@ def test_the_full_preconditioner_leaves_the_posterior_as_it_is() -> None:
 
 @pytest.fixture(scope="module")
 def particle_chain() -> Chain:
-    """Seven nodes with a few weak edges, some that may die, and edges of every kind of prior."""
+    """Seven nodes with a few weak edges, some of which may die, and all kinds of edge priors."""
     problem = problem_of(n_nodes=7, n_rows=20)
     inclusion = 14 * [NAN] + [0.2, 0.5, 0.7, 0.1, 0.4] + [0.0, 1.0]
     problem = with_inclusion(problem, inclusion)
@@ -456,23 +457,23 @@ def particle_chain() -> Chain:
 def births(
     chain: Chain, lazy: bool, seed: int, add: float, delete: float, lower: float = 0.0
 ) -> tuple[NDArray[np.int64], int]:
-    """Births of each edge, and how many were looked at, with the bounds lowered by so much."""
+    """Births of each edge, and the number of evaluations, with log bounds lowered by ``lower``."""
     problem, width = chain.problem, chain.jumps.width
-    order, n_learnt, log_bound = jump_order(
+    order, n_learned, log_bound = jump_order(
         problem.prior.inclusion, width, problem.model.group_start, problem.sums.coupling,
         problem.sums.n_rows, lazy=lazy,
     )  # fmt: skip
     jumps = chain.jumps._replace(
-        order=order, n_learnt=n_learnt, log_bound=log_bound - lower,
+        order=order, n_learned=n_learned, log_bound=log_bound - lower,
         add_probability=add, delete_probability=delete,
     )  # fmt: skip
     saved = ChainState(*(values.copy() for values in chain.state))
     counts = np.zeros(21, dtype=np.int64)
-    looked_at = count_births(
+    n_evaluated = count_births(
         chain.engine, problem.sums, problem.prior, problem.model.group_start, jumps, chain.state,
         chain.jump_work, saved, counts, N_PASSES, np.random.default_rng(seed),
     )  # fmt: skip
-    return counts, looked_at
+    return counts, n_evaluated
 
 
 N_PASSES = 50_000
@@ -487,7 +488,7 @@ def p_value_of(one: NDArray[np.int64], other: NDArray[np.int64]) -> float:
 
 
 @pytest.mark.parametrize(("add", "delete"), [(1.0, 1.0), (0.6, 0.9)])
-def test_lazy_births_are_as_frequent_as_births_looked_for_everywhere(
+def test_lazy_births_are_as_frequent_as_births_evaluated_everywhere(
     add: float, delete: float, particle_chain: Chain
 ) -> None:
     everywhere, n_everywhere = births(particle_chain, False, 1, add, delete)

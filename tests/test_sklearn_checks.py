@@ -1,6 +1,6 @@
-"""scikit-learn's own checks of estimators, and the page that says how they go.
+"""scikit-learn's own checks of estimators, and the page with their results.
 
-``python tests/test_sklearn_checks.py`` writes that page anew.
+``python tests/test_sklearn_checks.py`` rewrites that page.
 """
 
 from collections.abc import Iterator
@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("sklearn", minversion="1.6")  # older ones know no expected failures
+pytest.importorskip("sklearn", minversion="1.6")  # older versions have no expected failures
 
 import sklearn
 from sklearn.base import BaseEstimator
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 from slabfield import SpikeSlabMRF
-from slabfield.baselines import ChowLiuTree, L1Neighbourhood, L1PseudoLikelihood
+from slabfield.baselines import ChowLiuTree, L1Neighborhood, L1PseudoLikelihood
 
 PAGE = Path(__file__).parents[1] / "docs" / "sklearn.md"
 
@@ -26,14 +26,14 @@ QUICK: dict[str, Any] = {
 }  # fmt: skip
 ESTIMATORS = [
     SpikeSlabMRF(**QUICK),
-    L1Neighbourhood(binarize="median", strength=0.1, n_jobs=1),
+    L1Neighborhood(binarize="median", strength=0.1, n_jobs=1),
     L1PseudoLikelihood(binarize="median", strength=0.1, n_jobs=1),
     ChowLiuTree(binarize="median"),
 ]
 
 NO_CLASSIFIER = (
-    "takes whatever has `predict_proba` for a classifier of one target, and asks for its number of "
-    "classes; here `predict_proba` has a column for each node. Sparse tables are taken: "
+    "treats any estimator with `predict_proba` as a classifier of one target and expects a column "
+    "for each class; here `predict_proba` has a column for each node. Sparse tables are supported: "
     "`tests/test_face.py` fits and predicts with them"
 )
 EXPECTED = {
@@ -43,9 +43,9 @@ EXPECTED = {
 NOT_RUN = {"check_array_api_input": "needs the environment variable `SCIPY_ARRAY_API`"}
 
 
-@pytest.mark.filterwarnings("ignore::slabfield.checks.InputWarning")  # constant columns
+@pytest.mark.filterwarnings("ignore::slabfield.validation.InputWarning")  # constant columns
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=lambda estimator: EXPECTED)
-def test_scikit_learn_is_content(estimator: BaseEstimator, check: Any) -> None:
+def test_scikit_learn_checks(estimator: BaseEstimator, check: Any) -> None:
     check(estimator)
 
 
@@ -57,18 +57,18 @@ def names_of_checks(estimator: BaseEstimator) -> Iterator[str]:
 
 
 def page() -> str:
-    """Write the page; what is not among the exceptions passes, or a test above fails."""
-    rows, unmet, skipped = [], set(), set()
+    """Return the page; a check that is not listed as an exception passes, or a test above fails."""
+    rows, failed, skipped = [], set(), set()
     for estimator in ESTIMATORS:
         names = list(names_of_checks(estimator))
         failing = [name for name in names if name in EXPECTED]
-        left_out = [name for name in names if name in NOT_RUN]
-        unmet |= set(failing)
-        skipped |= set(left_out)
-        n_passed = len(names) - len(failing) - len(left_out)
-        cells = (f"`{type(estimator).__name__}`", n_passed, len(failing), len(left_out))
+        not_run = [name for name in names if name in NOT_RUN]
+        failed |= set(failing)
+        skipped |= set(not_run)
+        n_passed = len(names) - len(failing) - len(not_run)
+        cells = (f"`{type(estimator).__name__}`", n_passed, len(failing), len(not_run))
         rows.append("| " + " | ".join(str(cell) for cell in cells) + " |")
-    reasons = [f"| `{name}` | fails, as expected | {EXPECTED[name]} |" for name in sorted(unmet)]
+    reasons = [f"| `{name}` | fails, as expected | {EXPECTED[name]} |" for name in sorted(failed)]
     reasons += [f"| `{name}` | not run | {NOT_RUN[name]} |" for name in sorted(skipped)]
     return HEAD.format(
         version=sklearn.__version__, rows="\n".join(rows), reasons="\n".join(reasons)
@@ -79,9 +79,9 @@ HEAD = """\
 # scikit-learn's checks of estimators
 
 All estimators of slabfield go through `sklearn.utils.estimator_checks.parametrize_with_checks` in
-`tests/test_sklearn_checks.py`, with `binarize="median"`, because the checks hand in real numbers
-where a binary model needs two values. This page is written by that file, which also checks that it
-is up to date: `python tests/test_sklearn_checks.py` writes it anew.
+`tests/test_sklearn_checks.py`, with `binarize="median"`, because the checks pass real numbers where
+a binary model needs two values. That file writes this page and checks that it is up to date:
+`python tests/test_sklearn_checks.py` rewrites it.
 
 With scikit-learn {version}:
 

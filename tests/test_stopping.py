@@ -1,4 +1,4 @@
-"""How long chains run, where they start, and when particles are given up."""
+"""When chains stop, where they start, and when particles are rejected."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ import numpy as np
 import pytest
 
 from slabfield import SpikeSlabMRF, datasets
-from slabfield.estimator import FIRST_DRAWS
-from slabfield.models.binary import BinaryPairwise
-from slabfield.moves.state import insert
-from slabfield.posterior.convergence import sick_particles
-from slabfield.priors import Prior
-from slabfield.sampler.collapsed import begun_anew, start_collapsed, trapped
-from slabfield.sampler.parallel import Limits, Unfit, refuse_unfit, run_chains
-from slabfield.sampler.run import chain_rng
-from slabfield.sampler.settings import (
-    HALVES_LIMIT,
+from slabfield.adaptation.preconditioner import Problem
+from slabfield.adaptation.starts import (
+    KINDS,
+    kind_of,
+    small_field_state,
+    sparse_state_of,
+    start_from_data,
+    state_of,
+)
+from slabfield.chains.chain_run import chain_rng
+from slabfield.chains.collapsed_chain import in_dense_mode, restarted, start_collapsed
+from slabfield.chains.parallel import Limits, Unfit, refuse_unfit, run_chains
+from slabfield.configuration import (
+    DISCREPANCY_LIMIT,
     MISFIT_LIMIT,
     default_particles,
     gold_standard,
 )
-from slabfield.sampler.starts import (
-    KINDS,
-    kind_of,
-    modest_state,
-    sketch_of,
-    small_field_state,
-    state_of,
-)
-from slabfield.sampler.warmup import Problem
+from slabfield.estimators.spike_slab import FIRST_DRAWS
+from slabfield.models.binary import BinaryPairwise
+from slabfield.moves.chain_state import insert
+from slabfield.posterior.diagnostics import particle_warnings
+from slabfield.priors import Prior
 
 QUICK = replace(gold_standard(), n_draws=20, n_warmup=5, thin=1)
 
@@ -51,33 +51,33 @@ def large():
     return problem_of(datasets.make_random(200, n_nodes=26, mean_degree=2, random_state=0).rows)
 
 
-# --- how long ---------------------------------------------------------------------------------
+# --- stopping ---------------------------------------------------------------------------------
 
 
-def test_there_are_a_quarter_more_draws_until_they_are_enough(small):
-    seen = []
+def test_draws_grow_by_a_quarter_until_they_are_enough(small):
+    lengths = []
 
     def enough(results):
-        seen.append(len(results[0].record.bias))
-        return len(seen) == 3
+        lengths.append(len(results[0].record.bias))
+        return len(lengths) == 3
 
     outcome = run_chains(small, QUICK, 2, seed=1, limits=Limits(1_000, enough))
-    assert seen == [20, 25, 31]
+    assert lengths == [20, 25, 31]
     assert outcome.stopped_by == "converged"
     at_once = run_chains(small, replace(QUICK, n_draws=31), 2, seed=1).results
     for one, other in zip(outcome.results, at_once, strict=True):
         assert np.array_equal(one.record.coupling, other.record.coupling)
-        assert np.array_equal(one.chance, other.chance)
+        assert np.array_equal(one.conditional_probability, other.conditional_probability)
 
 
-def test_draws_end_at_the_most_that_may_be(small):
+def test_draws_stop_at_their_largest_number(small):
     outcome = run_chains(small, QUICK, 2, seed=1, limits=Limits(50, lambda _: False))
     assert outcome.stopped_by == "draws"
     assert [len(result.record.bias) for result in outcome.results] == [50, 50]
 
 
-def test_time_ends_a_run_with_as_many_draws_of_every_chain(small):
-    # its first revision, after one draw, changes nothing yet
+def test_a_deadline_ends_a_run_with_equal_numbers_of_draws(small):
+    # the first adaptation, after one draw, changes nothing yet
     endless = replace(QUICK, n_draws=10**9, n_warmup=20)
     begin = time.monotonic()
     outcome = run_chains(small, endless, 3, seed=1, limits=Limits(deadline=begin + 1.0))
@@ -88,7 +88,7 @@ def test_time_ends_a_run_with_as_many_draws_of_every_chain(small):
     late = run_chains(small, endless, 3, seed=1, limits=Limits(deadline=begin))
     assert {len(result.record.bias) for result in late.results} == {1}
     # warm-up ends too: its chunks have one draw, then two
-    assert [result.settled["warmed_up_for"] for result in late.results] == [1, 1, 1]
+    assert [result.adaptation["warmed_up_for"] for result in late.results] == [1, 1, 1]
     after_one = run_chains(small, replace(QUICK, n_draws=1, n_warmup=1), 3, seed=1)
     first = after_one.results[1].record.bias
     assert np.array_equal(late.results[1].record.bias, first)
@@ -98,20 +98,20 @@ def test_time_ends_a_run_with_as_many_draws_of_every_chain(small):
     ("likelihood", "preset"),
     [("exact", "default"), ("particles", "default"), ("pseudo", "default"), ("particles", "paper")],
 )
-def test_a_time_budget_ends_warm_up_and_that_is_told_of(likelihood, preset):
+def test_a_time_budget_ends_warm_up_with_a_warning(likelihood, preset):
     rows = datasets.make_block(60, n_groups=1, random_state=0).rows
-    told = {"likelihood": likelihood, "preset": preset, "n_warmup": 10**9, "random_state": 0}
+    parameters = {"likelihood": likelihood, "preset": preset, "n_warmup": 10**9, "random_state": 0}
     clock = time.monotonic()
-    model = SpikeSlabMRF(**told, n_draws=10**9, max_memory="900TB", time_budget=2.0).fit(rows)
+    model = SpikeSlabMRF(**parameters, n_draws=10**9, max_memory="900TB", time_budget=2.0).fit(rows)
     # compiling may come before, which does not depend on the budget
     assert time.monotonic() - clock < 300.0
     posterior = model.posterior_
     assert posterior.draws.n_draws >= 1
-    assert posterior.draws.chance.shape == (6,)
+    assert posterior.draws.conditional_probability.shape == (6,)
     assert "ended the warm-up of 4 of 4 chains" in posterior.warnings[1]
     if preset == "default":
-        # what was seen in warm-up is not counted
-        assert np.all(posterior.draws.chance <= 1)
+        # the statistics of warm-up are dropped
+        assert np.all(posterior.draws.conditional_probability <= 1)
 
 
 def test_auto_runs_until_converged_and_says_so():
@@ -123,7 +123,7 @@ def test_auto_runs_until_converged_and_says_so():
     assert posterior.settings["n_draws"] == posterior.draws.n_draws >= FIRST_DRAWS
 
 
-def test_auto_stops_at_max_draws_and_names_the_hold_outs():
+def test_auto_stops_at_max_draws_and_names_the_worst_edges():
     rows = datasets.make_block(100, random_state=2).rows
     model = SpikeSlabMRF(n_draws="auto", max_draws=30, n_warmup=10, random_state=0).fit(rows)
     posterior = model.posterior_
@@ -133,7 +133,7 @@ def test_auto_stops_at_max_draws_and_names_the_hold_outs():
     assert any("worst:" in text for text in posterior.warnings)
 
 
-def test_a_time_budget_is_told_of():
+def test_a_time_budget_that_ended_a_run_is_reported():
     rows = datasets.make_block(60, n_groups=1, random_state=0).rows
     model = SpikeSlabMRF(n_draws=2 * 10**6, time_budget=1.0, random_state=0).fit(rows)
     posterior = model.posterior_
@@ -141,51 +141,51 @@ def test_a_time_budget_is_told_of():
     assert f"after {posterior.draws.n_draws} draws" in posterior.warnings[0]
 
 
-# --- where from -------------------------------------------------------------------------------
+# --- starts -----------------------------------------------------------------------------------
 
 
-def test_kinds_of_start_come_by_turns():
+def test_kinds_of_start_rotate():
     assert [kind_of(c) for c in range(5)] == [*KINDS, KINDS[0]]
 
 
-def test_starts_are_as_they_are_called(small, large):
+def test_starts_are_of_their_kind(small, large):
     rng = np.random.default_rng(0)
     assert small_field_state(small, "empty", rng).n_members[0] == 0
     shares = [small_field_state(small, "half", rng).present.mean() for _ in range(200)]
     assert np.mean(shares) == pytest.approx(0.5, abs=0.1)
-    assert modest_state(large, "empty", rng).n_members[0] == 0
-    counts = [modest_state(large, "random", rng).n_members[0] for _ in range(100)]
+    assert start_from_data(large, "empty", rng).n_members[0] == 0
+    counts = [start_from_data(large, "random", rng).n_members[0] for _ in range(100)]
     assert 0.3 * 26 < np.mean(counts) < 0.7 * 26
 
 
-def test_a_sketch_has_all_of_a_state_and_shares_nothing_with_it(large):
-    state = modest_state(large, "random", np.random.default_rng(3))
+def test_a_sparse_state_is_complete_and_shares_no_memory(large):
+    state = start_from_data(large, "random", np.random.default_rng(3))
     assert state.n_members[0] > 0
-    sketch = sketch_of(state)
-    back = state_of(sketch, state.present.size)
+    sparse = sparse_state_of(state)
+    back = state_of(sparse, state.present.size)
     for one, other, name in zip(state, back, state._fields, strict=True):
         listed = state.n_members[0] if name == "members" else None
         assert one.dtype == other.dtype
         assert one.shape == other.shape
         assert np.array_equal(one[:listed], other[:listed])
-    before = [part.copy() for part in sketch]
+    before = [part.copy() for part in sparse]
     for part in (*state, *back):
         part[:] = 1
-    assert all(np.array_equal(one, other) for one, other in zip(sketch, before, strict=True))
+    assert all(np.array_equal(one, other) for one, other in zip(sparse, before, strict=True))
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_forced_edges_are_there_from_the_start_and_forbidden_ones_are_not(small, kind):
+def test_forced_edges_are_present_at_the_start_and_forbidden_ones_are_not(small, kind):
     inclusion = np.array([0.0, 1.0, 0.5, 0.5, 1.0, 0.0])
     problem = small._replace(prior=small.prior._replace(inclusion=inclusion))
-    for draw in (small_field_state, modest_state):
+    for draw in (small_field_state, start_from_data):
         for seed in range(20):
             state = draw(problem, kind, np.random.default_rng(seed))
             assert state.present[[1, 4]].all()
             assert not state.present[[0, 5]].any()
 
 
-# --- when not ---------------------------------------------------------------------------------
+# --- particles that fail ----------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -195,73 +195,74 @@ def chain(large):
 
 
 def test_a_chain_starts_from_the_pseudo_likelihood(chain):
-    assert 5 < chain.rough.edges.size < 60
-    assert np.array_equal(np.flatnonzero(chain.state.present), np.sort(chain.rough.edges))
-    assert not trapped(chain)
+    assert 5 < chain.pilot.edges.size < 60
+    assert np.array_equal(np.flatnonzero(chain.state.present), np.sort(chain.pilot.edges))
+    assert not in_dense_mode(chain)
 
 
-def test_the_dense_trap_is_noticed_and_left(chain):
+def test_the_dense_mode_is_detected_and_left(chain):
     for alpha in np.flatnonzero(chain.state.present == 0):
         insert(chain.state, int(alpha))
-    assert trapped(chain)
-    fresh = begun_anew(chain)
-    assert not trapped(fresh)
+    assert in_dense_mode(chain)
+    fresh = restarted(chain)
+    assert not in_dense_mode(fresh)
     assert fresh.n_restarts == 1
-    assert np.array_equal(fresh.state.coupling[chain.rough.edges], chain.rough.coupling)
-    assert np.count_nonzero(fresh.state.coupling) == chain.rough.edges.size
+    assert np.array_equal(fresh.state.coupling[chain.pilot.edges], chain.pilot.coupling)
+    assert np.count_nonzero(fresh.state.coupling) == chain.pilot.edges.size
     fresh.state.coupling[:] = 7.0
-    assert not np.any(chain.rough.coupling == 7.0)
+    assert not np.any(chain.pilot.coupling == 7.0)
 
 
 class Run:
-    """A chain after warm-up, as :func:`refuse_unfit` sees it."""
+    """The part of a chain after warm-up that :func:`refuse_unfit` uses."""
 
-    def __init__(self, **found):
-        self.found = found
+    def __init__(self, **summary):
+        self.summary = summary
 
-    def settled(self):
-        return self.found
+    def adaptation(self):
+        return self.summary
 
 
-HEALTHY = {"half_against_half": 1.0, "noise": 0.3, "trapped": False}
+HEALTHY = {"two_start_discrepancy": 1.0, "noise": 0.3, "in_dense_mode": False}
 
 
 @pytest.mark.parametrize(
-    ("sick", "word"),
-    [({"half_against_half": 2 * HALVES_LIMIT}, "mix"), ({"noise": 3.0}, "noisy"),
-     ({"trapped": True}, "trap")],
+    ("bad", "word"),
+    [({"two_start_discrepancy": 2 * DISCREPANCY_LIMIT}, "mix"), ({"noise": 3.0}, "noisy"),
+     ({"in_dense_mode": True}, "dense mode")],
 )  # fmt: skip
-def test_particles_that_do_not_do_are_refused(sick, word):
+def test_unfit_particles_are_refused(bad, word):
     refuse_unfit([Run(**HEALTHY)] * 4)
-    refuse_unfit([Run(**HEALTHY)] * 3 + [Run(**HEALTHY | sick)])
+    refuse_unfit([Run(**HEALTHY)] * 3 + [Run(**HEALTHY | bad)])
     refuse_unfit([Run()] * 4)
     with pytest.raises(Unfit, match=word):
-        refuse_unfit([Run(**HEALTHY | sick)] * 4)
+        refuse_unfit([Run(**HEALTHY | bad)] * 4)
 
 
 @pytest.mark.parametrize(
-    ("sick", "word", "how_many"),
-    [({"half_against_half": 2 * HALVES_LIMIT}, "do not mix", 2), ({"noise": 3.0}, "too few", 1),
-     ({"misfit": 2 * MISFIT_LIMIT}, "lag behind", 2), ({"trapped": True}, "dense trap", 1)],
+    ("bad", "word", "how_many"),
+    [({"two_start_discrepancy": 2 * DISCREPANCY_LIMIT}, "do not mix", 2),
+     ({"noise": 3.0}, "too few", 1), ({"moment_misfit": 2 * MISFIT_LIMIT}, "lag behind", 2),
+     ({"in_dense_mode": True}, "dense mode", 1)],
 )  # fmt: skip
-def test_sick_particles_are_told_of(sick, word, how_many):
-    healthy = HEALTHY | {"misfit": 1.5}
-    assert sick_particles([{}] * 4) == []
-    assert sick_particles([healthy] * 4) == []
-    for n_sick in range(5):
-        told = sick_particles([healthy | sick] * n_sick + [healthy] * (4 - n_sick))
-        assert len(told) == (n_sick >= how_many)
-        assert all(word in text for text in told)
+def test_bad_diagnostics_of_particles_are_reported(bad, word, how_many):
+    healthy = HEALTHY | {"moment_misfit": 1.5}
+    assert particle_warnings([{}] * 4) == []
+    assert particle_warnings([healthy] * 4) == []
+    for n_bad in range(5):
+        found = particle_warnings([healthy | bad] * n_bad + [healthy] * (4 - n_bad))
+        assert len(found) == (n_bad >= how_many)
+        assert all(word in text for text in found)
 
 
 def test_auto_falls_back_on_the_pseudo_likelihood_and_says_so(monkeypatch):
-    from slabfield import estimator
+    from slabfield.estimators import spike_slab
 
     def refuse(runs):
-        if runs[0].settled().get("n_particles"):
+        if runs[0].adaptation().get("n_particles"):
             raise Unfit("The particles are tired.")
 
-    monkeypatch.setattr(estimator, "refuse_unfit", refuse)
+    monkeypatch.setattr(spike_slab, "refuse_unfit", refuse)
     rows = datasets.make_random(100, n_nodes=21, mean_degree=2, random_state=0).rows
     model = SpikeSlabMRF(n_warmup=4, n_draws=20, n_particles=64, random_state=0).fit(rows)
     posterior = model.posterior_

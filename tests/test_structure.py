@@ -1,4 +1,4 @@
-"""What a posterior says about structure, against counting by hand and by brute force."""
+"""Posterior summaries of structure, compared with counting and brute force."""
 
 import itertools
 import math
@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from slabfield import Posterior, datasets
-from slabfield.checks import InputError
 from slabfield.draws import Draws
 from slabfield.models.field import BinaryField
 from slabfield.priors import Prior
+from slabfield.validation import InputError
 
 NAMES = ["a", "b", "c", "d"]
 PAIRS = list(itertools.combinations(range(4), 2))
@@ -31,32 +31,32 @@ def make_up(
     names: list[str] | None = None,
     seed: int = 0,
     prior: dict[str, Any] | None = None,
-    chance: tuple[float, ...] | None = None,
+    probability: tuple[float, ...] | None = None,
 ) -> Posterior:
-    """Make up a posterior; each edge is there with a chance of its own."""
+    """Make up a posterior; each edge has its own probability of presence."""
     rng = np.random.default_rng(seed)
     names = NAMES if names is None else names
     n_edges = math.comb(len(names), 2)
     each = (n_chains, n_draws)
-    chances = np.linspace(0.05, 0.95, n_edges) if chance is None else np.array(chance)
-    present = rng.random((*each, n_edges)) < chances
+    given = np.linspace(0.05, 0.95, n_edges) if probability is None else np.array(probability)
+    present = rng.random((*each, n_edges)) < given
     coupling = np.where(present, rng.standard_normal(present.shape), 0.0)
     bias = rng.standard_normal((*each, len(names)))
     p0, sigma0, potential = (rng.random(each) for _ in range(3))
-    kept = Draws.from_dense(coupling, present, bias, p0, sigma0, potential)
-    return Posterior(kept, names, {"engine": "exact", "inclusion_prior": prior or BETA})
+    draws = Draws.from_dense(coupling, present, bias, p0, sigma0, potential)
+    return Posterior(draws, names, {"engine": "exact", "inclusion_prior": prior or BETA})
 
 
 def with_probability(*probability: float, prior: dict[str, Any] | None = None) -> Posterior:
-    """Make up a posterior of edges with just these probabilities."""
+    """Make up a posterior with exactly these inclusion probabilities."""
     n_nodes = round((1 + math.sqrt(1 + 8 * len(probability))) / 2)
     posterior = make_up(1, 2, [f"x{k}" for k in range(n_nodes)], prior=prior)
-    posterior.draws.chance = np.array(probability)
+    posterior.draws.conditional_probability = np.array(probability)
     return posterior
 
 
 def upper(matrix: NDArray[Any]) -> list[Any]:
-    """Return the edges of a matrix that must be symmetric."""
+    """Return the entries above the diagonal of a matrix, which must be symmetric."""
     np.testing.assert_array_equal(matrix, matrix.T)
     return list(matrix[np.triu_indices(len(matrix), 1)].tolist())
 
@@ -70,7 +70,7 @@ def test_bayes_factors_are_ratios_of_odds() -> None:
     assert np.isnan(np.diag(found)).all()
 
 
-def test_bayes_factors_of_edges_with_priors_of_their_own() -> None:
+def test_bayes_factors_of_edges_with_given_priors() -> None:
     prior = {"a": 5.0, "b": 5.0, "edges": [None, 0.2, 1.0]}
     posterior = with_probability(0.8, 0.5, 1.0, prior=prior)
     np.testing.assert_allclose(upper(posterior.prior_inclusion), [0.5, 0.2, 1.0])
@@ -83,28 +83,30 @@ def test_bayes_factors_with_p0_fixed_and_certain_edges() -> None:
     np.testing.assert_allclose(upper(found), [0.0, 1.0, np.inf])
 
 
-@pytest.mark.parametrize("told", [{}, {"inclusion_prior": (5, 5)}, {"inclusion_prior": {"a": 5}}])
-def test_no_bayes_factors_without_a_prior(told: dict[str, Any]) -> None:
-    posterior = Posterior(make_up().draws, NAMES, told)
+@pytest.mark.parametrize(
+    "unknown", [{}, {"inclusion_prior": (5, 5)}, {"inclusion_prior": {"a": 5}}]
+)
+def test_no_bayes_factors_without_a_prior(unknown: dict[str, Any]) -> None:
+    posterior = Posterior(make_up().draws, NAMES, unknown)
     with pytest.raises(InputError, match=r"prior of the edges must be known .* Fit again"):
         _ = posterior.bayes_factor
 
 
 @pytest.mark.parametrize("inclusion", [(2.0, 6.0), 0.1])
-def test_the_prior_is_kept_as_the_posterior_needs_it(inclusion: Any) -> None:
+def test_the_posterior_reads_the_recorded_prior(inclusion: Any) -> None:
     facts = Prior.standard(6, inclusion=inclusion).facts()["inclusion_prior"]
     expected = 0.25 if isinstance(inclusion, tuple) else 0.1
     assert upper(make_up(prior=facts).prior_inclusion) == [expected] * 6
 
 
-def test_a_prior_edge_by_edge_is_kept() -> None:
+def test_priors_of_single_edges_are_recorded() -> None:
     own = np.array([np.nan, 0.0, 1.0, 0.3, np.nan, np.nan])
     facts = Prior.standard(6)._replace(inclusion=own).facts()["inclusion_prior"]
     assert facts["edges"] == [None, 0.0, 1.0, 0.3, None, None]
     assert upper(make_up(prior=facts).prior_inclusion) == [0.5, 0.0, 1.0, 0.3, 0.5, 0.5]
 
 
-def test_the_prior_inclusion_is_what_draws_from_the_prior_have() -> None:
+def test_the_prior_inclusion_agrees_with_draws_from_the_prior() -> None:
     rng = np.random.default_rng(0)
     p0 = rng.beta(2.0, 6.0, size=200_000)
     share = np.mean(rng.random(p0.size) < p0)
@@ -124,7 +126,7 @@ def test_the_median_graph() -> None:
     rate=st.integers(0, 20).map(lambda k: k / 20),
 )
 def test_edges_at_a_false_discovery_rate(probability: list[float], rate: float) -> None:
-    """No larger set of edges, of all there are, has so small a share of wrong ones."""
+    """No larger set of edges, among all sets, has a false discovery rate within the limit."""
     chosen = np.array(upper(with_probability(*probability).edges_at_fdr(rate)))
     wrong = 1 - np.array(probability)
     slack = 1e-9
@@ -134,7 +136,7 @@ def test_edges_at_a_false_discovery_rate(probability: list[float], rate: float) 
             assert wrong[list(others)].sum() > rate * size + slack
 
 
-def test_the_rate_itself_may_be_reached() -> None:
+def test_the_limit_is_inclusive() -> None:
     assert upper(with_probability(0.95, 0.2, 0.1).edges_at_fdr(0.05)) == [True, False, False]
     with pytest.raises(InputError, match="rate must be a number"):
         make_up().edges_at_fdr(1.5)
@@ -183,7 +185,7 @@ def test_degree_and_strength_draw_by_draw() -> None:
 
 
 def test_nothing_present_at_all() -> None:
-    posterior = make_up(chance=(0.0,) * 6)
+    posterior = make_up(probability=(0.0,) * 6)
     assert not posterior.degree.any()
     assert not posterior.strength.any()
     assert [graph.share for graph in posterior.top_graphs()] == [1.0]
@@ -204,7 +206,7 @@ def test_means_over_graphs_and_given_presence() -> None:
 
 
 def shortest(values: NDArray[np.float64], mass: float) -> tuple[float, float]:
-    """Find the shortest interval by trying all."""
+    """Find the shortest interval by exhaustive search."""
     ordered = np.sort(values)
     inside = math.floor(mass * ordered.size)
     widths = ordered[inside:] - ordered[: ordered.size - inside]
@@ -224,27 +226,27 @@ def test_intervals(mass: float, given_presence: bool) -> None:
         assert (lower[edge], high[edge]) == pytest.approx(shortest(values, mass))
 
 
-def test_intervals_of_edges_that_are_hardly_ever_there() -> None:
-    posterior = make_up(1, 10, chance=(0.0,) * 6)
+def test_intervals_of_edges_that_are_never_present() -> None:
+    posterior = make_up(1, 10, probability=(0.0,) * 6)
     assert np.isnan(upper(posterior.coupling_interval()[0])).all()
     assert upper(posterior.coupling_interval(given_presence=False)[1]) == [0.0] * 6
     with pytest.raises(InputError, match="mass"):
         posterior.coupling_interval(1.0)
 
 
-def test_the_ising_scale_is_that_of_every_draw() -> None:
+def test_the_ising_scale_is_the_mean_over_draws() -> None:
     posterior = make_up()
     bias, coupling = posterior.to_ising()
-    every = []
+    converted = []
     for edges, own in zip(
         posterior.draws.coupling.reshape(-1, 6), posterior.draws.bias.reshape(-1, 4), strict=True
     ):
-        every.append(BinaryField(own, posterior.matrix(edges)).to_ising())
-    np.testing.assert_allclose(bias, np.mean([one for one, _ in every], axis=0))
-    np.testing.assert_allclose(coupling, np.mean([one for _, one in every], axis=0))
+        converted.append(BinaryField(own, posterior.matrix(edges)).to_ising())
+    np.testing.assert_allclose(bias, np.mean([one for one, _ in converted], axis=0))
+    np.testing.assert_allclose(coupling, np.mean([one for _, one in converted], axis=0))
 
 
-def test_visits_are_counted_once_and_cannot_be_changed() -> None:
+def test_visits_are_cached_and_read_only() -> None:
     draws = make_up().draws
     assert draws.visits is draws.visits
     np.testing.assert_array_equal(draws.visits, draws.present.sum(axis=(0, 1)))
@@ -255,7 +257,7 @@ def test_visits_are_counted_once_and_cannot_be_changed() -> None:
 
 
 @pytest.mark.parametrize(("n", "expected"), [(1, [0]), (3, [0, 4, 9]), (99, list(range(10)))])
-def test_draws_are_taken_evenly(n: int, expected: list[int]) -> None:
+def test_evenly_spaced_draws(n: int, expected: list[int]) -> None:
     assert make_up(2, 5).draws.evenly_spaced(n).tolist() == expected
 
 
@@ -271,10 +273,10 @@ def test_the_graph_of_networkx() -> None:
         frozenset((NAMES[i], NAMES[j])) for i, j in chosen
     }
     for i, j in chosen:
-        facts = graph.edges[NAMES[i], NAMES[j]]
-        assert facts["inclusion_probability"] == posterior.inclusion_probability[i, j]
-        assert facts["coupling"] == posterior.coupling_mean[i, j]
-        assert facts["weight"] == abs(facts["coupling"])
+        attributes = graph.edges[NAMES[i], NAMES[j]]
+        assert attributes["inclusion_probability"] == posterior.inclusion_probability[i, j]
+        assert attributes["coupling"] == posterior.coupling_mean[i, j]
+        assert attributes["weight"] == abs(attributes["coupling"])
     for k, name in enumerate(NAMES):
         assert graph.nodes[name]["bias"] == posterior.bias_mean[k]
         expected = posterior.degree[..., k].mean()
@@ -284,20 +286,20 @@ def test_the_graph_of_networkx() -> None:
         posterior.to_networkx(2)
 
 
-def test_two_nodes_of_one_name_make_no_graph() -> None:
+def test_duplicate_names_are_rejected() -> None:
     with pytest.raises(InputError, match="there are 4 nodes and 3 names"):
         make_up(names=["a", "b", "a", "c"]).to_networkx()
 
 
 def test_betweenness_of_a_star_and_by_strength() -> None:
-    star = make_up(1, 3, chance=(1.0, 1.0, 1.0, 0.0, 0.0, 0.0))
+    star = make_up(1, 3, probability=(1.0, 1.0, 1.0, 0.0, 0.0, 0.0))
     np.testing.assert_allclose(star.betweenness(), np.tile([1.0, 0, 0, 0], (3, 1)))
     present = np.ones((1, 2, 3), bool)
     coupling = np.broadcast_to([2.0, 0.1, -2.0], present.shape)
     one = np.ones((1, 2))
     draws = Draws.from_dense(coupling, present, np.zeros((1, 2, 3)), one, one, one)
     triangle = Posterior(draws, ["a", "b", "c"], {})
-    # from a to c the way over b is shorter, where strong edges are short
+    # strong edges are short, so the shortest path from a to c goes through b
     assert triangle.betweenness()[0].tolist() == [0, 1, 0]
     assert triangle.betweenness(weighted=False)[0].tolist() == [0, 0, 0]
 
@@ -317,7 +319,7 @@ def test_communities_are_those_of_blocks() -> None:
     blocks = datasets.make_block(10, random_state=0, n_groups=2).field.edges
     within = blocks[np.triu_indices(len(blocks), 1)]
     names = [f"x{k}" for k in range(len(blocks))]
-    posterior = make_up(1, 6, names, chance=tuple(within.astype(float)))
+    posterior = make_up(1, 6, names, probability=tuple(within.astype(float)))
     shared = posterior.shared_community()
     parts = list(nx.connected_components(nx.from_numpy_array(blocks)))
     expected = np.zeros_like(shared)
@@ -329,13 +331,13 @@ def test_communities_are_those_of_blocks() -> None:
     np.testing.assert_array_equal(posterior.communities(), posterior.communities())
 
 
-# --- for other programs -----------------------------------------------------------------------
+# --- export -----------------------------------------------------------------------------------
 
 READERS: dict[str, Callable[[Path], Any]] = {"graphml": nx.read_graphml, "gexf": nx.read_gexf}
 
 
 @pytest.mark.parametrize("form", ["graphml", "gexf"])
-def test_graphs_are_written_and_read_again(tmp_path: Path, form: str) -> None:
+def test_graphs_survive_a_round_trip(tmp_path: Path, form: str) -> None:
     posterior = make_up(names=["=1+1", "ü & <b>", "睡眠", "d"])
     path = tmp_path / f"network.{form}"
     getattr(posterior, f"write_{form}")(path, 0.3)
@@ -343,15 +345,15 @@ def test_graphs_are_written_and_read_again(tmp_path: Path, form: str) -> None:
     assert list(found) == list(expected)
     assert {frozenset(edge) for edge in found.edges} == {frozenset(edge) for edge in expected.edges}
     for edge in expected.edges:
-        for fact, value in expected.edges[edge].items():
-            assert found.edges[edge][fact] == pytest.approx(value), fact
+        for attribute, value in expected.edges[edge].items():
+            assert found.edges[edge][attribute] == pytest.approx(value), attribute
     for name in expected:
         assert found.nodes[name]["bias"] == pytest.approx(expected.nodes[name]["bias"])
     assert list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.parametrize("form", ["graphml", "gexf"])
-def test_names_that_xml_cannot_hold_stay_apart(tmp_path: Path, form: str) -> None:
+def test_names_that_xml_cannot_hold_stay_distinct(tmp_path: Path, form: str) -> None:
     posterior = make_up(names=["\x1b", "\x00", "\ufffd", "\ud800"])
     path = tmp_path / "network"
     getattr(posterior, f"write_{form}")(path, 0)
@@ -376,7 +378,7 @@ def test_no_name_is_a_formula_in_a_spreadsheet(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["csv", "graphml", "gexf"])
-def test_where_nothing_can_be_written(tmp_path: Path, form: str) -> None:
+def test_invalid_export_targets(tmp_path: Path, form: str) -> None:
     write = getattr(make_up(), f"write_{form}")
     with pytest.raises(InputError, match="is a folder"):
         write(tmp_path)

@@ -1,4 +1,4 @@
-"""Vectors of compiled loops: each function does what its plain version does."""
+"""Short vectors: each compiled function equals its plain version."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WIDTH = 16
 
 @jit
 def elementwise(one, other, out):
-    """Every function of two vectors, a row each."""
+    """Every function of two vectors, one row for each."""
     a, b = load(one, 0, 16), load(other, 0, 16)
     store(out, 0, a + b)
     store(out, 16, maximum(a, b))
@@ -46,7 +46,7 @@ def split(one, out):
 
 @jit
 def fused(one, other, out):
-    """What may be rounded once."""
+    """Functions that may be fused, that is, rounded once."""
     a, b = load(one, 0, 16), load(other, 0, 16)
     store(out, 0, multiply_add(a, b, a))
     store(out, 16, polynomial(a, (one[1], one[2], one[3])))
@@ -54,7 +54,7 @@ def fused(one, other, out):
 
 @jit
 def reductions(one, out):
-    """What makes one number, or half a vector, of a vector."""
+    """Functions that reduce a vector to half a vector or to one number."""
     a = load(one, 0, 16)
     store(out, 0, fold_add(a, 8))
     store(out, 8, fold_multiply(a, 8))
@@ -69,7 +69,7 @@ def numbers(seed: int, dtype: type) -> np.ndarray:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("seed", range(5))
-def test_elements(seed, dtype):
+def test_elementwise_functions(seed, dtype):
     one, other = numbers(seed, dtype), numbers(seed + 10, dtype)
     found, plain = np.zeros(64, dtype), np.zeros(64, dtype)
     elementwise(one, other, found)
@@ -88,7 +88,7 @@ def test_mantissas_and_exponents(seed):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("seed", range(5))
-def test_products_that_are_added_are_off_by_a_rounding_at_most(seed, dtype):
+def test_fused_products_are_within_rounding_error(seed, dtype):
     one, other = numbers(seed, dtype), numbers(seed + 10, dtype)
     found, plain = np.zeros(32, dtype), np.zeros(32, dtype)
     fused(one, other, found)
@@ -99,7 +99,7 @@ def test_products_that_are_added_are_off_by_a_rounding_at_most(seed, dtype):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("seed", range(5))
 def test_reductions_halve_the_vector(seed, dtype):
-    """Bit for bit: the order of additions is part of what they promise."""
+    """Bit for bit: the order of additions is part of the contract."""
     one = numbers(seed, dtype)
     found, plain, left = np.zeros(19, dtype), np.zeros(19, dtype), one.copy()
     reductions(one, found)

@@ -1,4 +1,4 @@
-"""Weights of rows, and rows that are merged and counted."""
+"""Row weights, and merging and counting of equal rows."""
 
 import warnings
 from typing import Any
@@ -8,17 +8,12 @@ import pytest
 from scipy import sparse
 
 from slabfield import SpikeSlabMRF, datasets
-from slabfield.checks import (
-    InputError,
-    check_weights,
-    code_binary,
-    merge_rows,
-    spread_rows,
-)
-from slabfield.checks.weights import merge_packed
+from slabfield.chains import row_sums as sampler_data
+from slabfield.chains.row_sums import fingerprint, rows_and_sums, weighted_sums
+from slabfield.encoding import check_weights, code_binary, merge_rows, replicate_rows
+from slabfield.encoding.row_weights import merge_packed
 from slabfield.models.binary import BinaryPairwise
-from slabfield.sampler import data as sampler_data
-from slabfield.sampler.data import fingerprint, rows_and_sums, weighted_sums
+from slabfield.validation import InputError
 
 ROWS = datasets.make_block(60, random_state=3, n_groups=2).rows.astype(np.uint8)
 RNG = np.random.default_rng(5)
@@ -38,7 +33,7 @@ def draws_of(rows: Any, weights: Any = None, **settings: Any) -> tuple[Any, ...]
 @pytest.mark.parametrize("n_nodes", [2, 7, 8, 64, 65, 130])
 def test_rows_are_merged_and_counted(n_nodes: int) -> None:
     pool = RNG.integers(0, 2, (20, n_nodes)).astype(np.uint8)
-    pool[:2, :-1], pool[0, -1], pool[1, -1] = 1, 0, 1  # alike but for the last bit
+    pool[:2, :-1], pool[0, -1], pool[1, -1] = 1, 0, 1  # equal except for the last bit
     rows = pool[RNG.integers(0, 20, 300)]
     expected: dict[bytes, int] = {}
     for row in rows:
@@ -62,27 +57,27 @@ def test_rows_of_no_weight_are_left_out() -> None:
     assert weights.tolist() == [2.0]
 
 
-def test_packed_rows_are_merged_alike() -> None:
+def test_packed_rows_are_merged_in_the_same_way() -> None:
     packed, counts = merge_packed(np.packbits(ROWS, axis=1))
     merged, same = merge_rows(ROWS)
     assert np.array_equal(np.unpackbits(packed, axis=1, count=ROWS.shape[1]), merged)
     assert np.array_equal(counts, same)
 
 
-def test_whole_weights_spread_rows_exactly() -> None:
+def test_whole_weights_replicate_rows_exactly() -> None:
     merged, counts = merge_rows(ROWS)
-    spread = spread_rows(merged, counts, 1000)
-    assert np.array_equal(spread, np.repeat(merged, counts.astype(int), axis=0))
-    assert np.array_equal(merge_rows(spread)[1], counts)
+    replicated = replicate_rows(merged, counts, 1000)
+    assert np.array_equal(replicated, np.repeat(merged, counts.astype(int), axis=0))
+    assert np.array_equal(merge_rows(replicated)[1], counts)
 
 
-def test_other_weights_spread_rows_in_proportion() -> None:
+def test_other_weights_replicate_rows_in_proportion() -> None:
     rows = np.eye(5, dtype=np.uint8)
     weights = np.array([0.5, 10.2, 3.3, 1e-9, 86.0])
-    found = spread_rows(rows, weights, 57).sum(axis=0)
+    found = replicate_rows(rows, weights, 57).sum(axis=0)
     assert found.sum() == 57
     assert np.all(np.abs(found - 57 * weights / weights.sum()) < 1)
-    assert len(spread_rows(rows, weights / 1000, 57)) == 1
+    assert len(replicate_rows(rows, weights / 1000, 57)) == 1
 
 
 @pytest.mark.parametrize("at_a_time", [7, 1 << 15])
@@ -99,7 +94,7 @@ def test_weighted_sums_are_those_of_repeated_rows(
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_weights_draw_what_repeated_rows_draw(engine: str) -> None:
+def test_weights_give_the_draws_of_repeated_rows(engine: str) -> None:
     repeated = np.repeat(ROWS, REPEATS, axis=0)
     weighted = draws_of(ROWS, REPEATS, likelihood=engine)
     shuffled = draws_of(repeated[RNG.permutation(len(repeated))], likelihood=engine)
@@ -140,8 +135,8 @@ def test_a_sample_of_many_rows_changes_the_start_only(monkeypatch: pytest.Monkey
     assert present.shape == (2, 10, 435)
 
 
-def test_halved_rows_weigh_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Broken weights: each row twice, with a half."""
+def test_two_half_weights_equal_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fractional weights: each row twice, with weight one half."""
     twice, halves = np.concatenate([ROWS, ROWS]), np.full(2 * len(ROWS), 0.5)
     for one, other in zip(
         draws_of(ROWS, likelihood="exact"), draws_of(twice, halves, likelihood="exact"), strict=True
@@ -149,14 +144,14 @@ def test_halved_rows_weigh_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
         assert np.array_equal(one, other)
 
 
-def test_what_is_told_of_weights() -> None:
+def test_weights_are_recorded_in_the_settings() -> None:
     weights = np.linspace(0.1, 2.0, len(ROWS))
     fitted = SpikeSlabMRF(**SHORT).fit(ROWS, sample_weight=weights)
-    told = fitted.posterior_.settings
-    assert fitted.n_rows_ == told["n_rows"] == len(ROWS)
-    assert told["total_weight"] == pytest.approx(weights.sum())
+    recorded = fitted.posterior_.settings
+    assert fitted.n_rows_ == recorded["n_rows"] == len(ROWS)
+    assert recorded["total_weight"] == pytest.approx(weights.sum())
     prints = {
-        told["data_fingerprint"],
+        recorded["data_fingerprint"],
         fingerprint(code_binary(ROWS)),
         fingerprint(code_binary(ROWS, sample_weight=weights + 1)),
     }
@@ -168,7 +163,7 @@ def test_sparse_tables_take_weights() -> None:
     assert fitted.posterior_.settings["total_weight"] == REPEATS.sum()
 
 
-def test_the_median_goes_by_weights() -> None:
+def test_the_median_uses_weights() -> None:
     rows = [[1.0, 0], [2.0, 1], [3.0, 0], [4.0, 1]]
     assert code_binary(rows, {"x0": "median"}).thresholds[0] == 3.0
     weighted = code_binary(rows, {"x0": "median"}, sample_weight=[1, 5, 1, 1])
@@ -194,11 +189,11 @@ def test_bad_weights_get_a_message(weights: Any, expected: str) -> None:
         SpikeSlabMRF(**SHORT).fit(ROWS, sample_weight=weights)
 
 
-def test_broken_weights_of_the_pseudo_likelihood_are_between_whole_ones() -> None:
+def test_fractional_weights_of_the_pseudo_likelihood_lie_between_whole_ones() -> None:
     strong = np.repeat([[0, 0, 1], [1, 1, 0], [0, 1, 1], [1, 0, 0]], 4, axis=0)
-    told = {"likelihood": "pseudo", "inclusion_prior": 0.5, "random_state": 1, "n_draws": 2_000}
+    settings = {"likelihood": "pseudo", "inclusion_prior": 0.5, "random_state": 1, "n_draws": 2_000}
     found = [
-        SpikeSlabMRF(**told)
+        SpikeSlabMRF(**settings)
         .fit(strong, sample_weight=[weight] * 8 + [1] * 8)
         .inclusion_probability_[0, 1]
         for weight in (2, 3.5, 5)
@@ -207,5 +202,5 @@ def test_broken_weights_of_the_pseudo_likelihood_are_between_whole_ones() -> Non
     assert found[0] + 0.05 < found[1] < found[2] - 0.02
 
 
-def test_one_number_weighs_all_rows() -> None:
+def test_a_scalar_weight_applies_to_all_rows() -> None:
     assert check_weights(2, 3).tolist() == [2.0, 2.0, 2.0]

@@ -1,6 +1,6 @@
 """Learn Markov random fields with a spike-and-slab prior.
 
-Nothing heavy is imported, and nothing compiled, until a name is used.
+Heavy imports and compilation wait until a name is first used.
 
 Examples
 --------
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from slabfield import baselines, datasets, evaluate, plots, report
-    from slabfield.estimator import SpikeSlabMRF
+    from slabfield.estimators.spike_slab import SpikeSlabMRF
     from slabfield.posterior import Posterior, load_posterior
 
 __all__ = [
@@ -35,14 +35,14 @@ __version__: str
 
 _HOMES = {
     "Posterior": "slabfield.posterior",
-    "SpikeSlabMRF": "slabfield.estimator",
+    "SpikeSlabMRF": "slabfield.estimators.spike_slab",
     "load_posterior": "slabfield.posterior",
 }
 _MODULES = ("baselines", "datasets", "evaluate", "plots", "report")
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first asked for (PEP 562)."""
+    """Import a public name on first access (PEP 562)."""
     value: Any
     if name in _HOMES:
         value = getattr(import_module(_HOMES[name]), name)
@@ -57,15 +57,15 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """List the public names, those not yet imported included."""
+    """List the public names, including those not yet imported."""
     return sorted({*globals(), *__all__})
 
 
 def _version() -> str:
-    """Return the version that the project file declares, which is where it is kept."""
+    """Return the version declared in the project file."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:
         return version("slabfield")
-    except PackageNotFoundError:  # run from the source tree, without having been installed
+    except PackageNotFoundError:  # running from the source tree without an installation
         return "0+unknown"

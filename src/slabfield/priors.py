@@ -1,4 +1,4 @@
-"""The spike, the slab and their hyper-priors (equations 6 to 8 of ``docs/maths.md``)."""
+"""The spike-and-slab prior and its hyperpriors (equations 6 to 8 of ``docs/maths.md``)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 class Prior(NamedTuple):
     r"""The prior of a run, as plain numbers and arrays.
 
-    ``inclusion`` holds, for every interaction, NaN where its probability is p0, learnt under
-    Beta(``beta_a``, ``beta_b``), and else its own probability: 0 forbids, 1 forces. ``slab_scale``
-    is NaN where sigma0 is learnt, :math:`\sigma_0^{-2} \sim` Gamma(``gamma_shape``, rate
-    ``gamma_rate``), and else its value.
+    ``inclusion`` holds the prior inclusion probability of every interaction: NaN stands for p0,
+    learned under Beta(``beta_a``, ``beta_b``); a number is fixed, 0 forbids and 1 forces.
+    ``slab_scale`` is sigma0 if fixed, and NaN if it is learned under :math:`\sigma_0^{-2} \sim`
+    Gamma(``gamma_shape``, rate ``gamma_rate``).
     """
 
     beta_a: float
@@ -36,16 +36,17 @@ class Prior(NamedTuple):
         return np.asarray(self.inclusion == 0)
 
     @property
-    def learnt(self) -> NDArray[np.bool_]:
-        """Interactions whose probability is p0, learnt."""
+    def learned(self) -> NDArray[np.bool_]:
+        """Interactions whose inclusion probability is p0, which is learned."""
         return np.isnan(self.inclusion)
 
     def facts(self) -> dict[str, Any]:
-        """Return the prior in plain numbers, to be kept with the draws.
+        """Return the prior as plain numbers, to be stored with the draws.
 
-        Of ``inclusion_prior``, ``a`` and ``b`` say how p0 is learnt, and ``edges`` what edges have
-        instead: None where all have p0, one number where all have the same, or a list with None
-        for those that have p0. Of ``slab_prior``, ``sigma0`` is None where that is learnt.
+        In ``inclusion_prior``, ``a`` and ``b`` are the parameters of the Beta prior of p0, and
+        ``edges`` the fixed probabilities: None if all edges have p0, one number if all have the
+        same, or a list with None for edges that have p0. In ``slab_prior``, ``sigma0`` is None if
+        it is learned.
 
         Examples
         --------
@@ -71,7 +72,7 @@ class Prior(NamedTuple):
         slab: tuple[float, float] | float = (5.0, 5.0),
         bias_scale: float = 10.0,
     ) -> Prior:
-        """One prior for all interactions; a number fixes p0 or sigma0.
+        """Return the same prior for all interactions; a number fixes p0 or sigma0.
 
         Examples
         --------

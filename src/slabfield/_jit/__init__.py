@@ -1,4 +1,4 @@
-"""The only place that imports numba: compiled functions, and vectors to write their loops with."""
+"""The only package that imports numba: compilation, and short vectors for compiled loops."""
 
 from slabfield._jit import vector_code as vector_code
 from slabfield._jit.compiler import (

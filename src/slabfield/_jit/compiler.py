@@ -1,12 +1,12 @@
-"""How functions are compiled, cached on disk and chosen by type.
+"""Compilation of functions, their disk cache, and dispatch by type.
 
 Arithmetic is strict: nothing is reordered, and products and sums are fused only where the source
-says so (:func:`slabfield._jit.vectors.multiply_add`). So what a function returns does not depend on
-which other functions it was compiled with, nor on where its arrays lie in memory.
+says so (:func:`slabfield._jit.vectors.multiply_add`). The result of a function therefore does not
+depend on the functions it was compiled with, nor on the alignment of its arrays.
 
-Compiled code is kept on disk, in a folder named after the content of the sources that are compiled,
-so that an edited source never meets code compiled from an older one. The environment variable
-``SLABFIELD_CACHE`` names another folder, or switches the cache off with ``off``.
+Compiled code is cached on disk, in a folder named after a hash of the compiled sources, so that an
+edited source never runs code compiled from an older version. The environment variable
+``SLABFIELD_CACHE`` names another parent folder, or disables the cache with ``off``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from numba.core import registry as _registry
 from numba.core import typed_passes as _typed_passes
 from numba.core.compiler_machinery import register_pass as _register_pass
 
-# numba is used untyped: its stubs leave out what is needed of it here
+# numba is used untyped: its stubs lack the internals used here
 numba: Any = _numba
 FunctionCache: Any = _caching.FunctionCache
 JITCodeLibrary: Any = _codegen.JITCodeLibrary
@@ -53,13 +53,13 @@ def _user_cache() -> Path:
 
 COMPILED = (
     *("_jit/*.py", "kernels/*.py", "models/*.py", "priors.py"),
-    *("likelihood/*.py", "moves/*.py", "sampler/iteration.py"),
+    *("likelihood/*.py", "moves/*.py"),
 )
-"""The sources that compiled code is made from: those that import this one, and what they import."""
+"""Sources of compiled code: the modules that import this one, and the modules they import."""
 
 
 def source_fingerprint(sources: Iterable[str]) -> str:
-    """Name of what the given sources and numba are: the same name, the same compiled code."""
+    """Return a hash of the given sources and of the versions of numba and Python."""
     digest = hashlib.sha256(f"{numba.__version__} {sys.version}".encode())
     root = Path(__file__).parents[1]
     for source in sorted({path for pattern in sources for path in root.glob(pattern)}):
@@ -69,7 +69,7 @@ def source_fingerprint(sources: Iterable[str]) -> str:
 
 
 def _cache_folder() -> Path | None:
-    """Folder of compiled code, or None where caching is off or the folder cannot be written."""
+    """Folder of compiled code, or None if caching is off or the folder is not writable."""
     setting = os.environ.get("SLABFIELD_CACHE", "")
     if setting.lower() in {"off", "0", "no"}:
         return None
@@ -89,8 +89,8 @@ OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 class _LockedCache(FunctionCache):  # type: ignore[misc]
     """numba's disk cache with a lock on writing.
 
-    numba numbers the files of a function's signatures by reading its index first; two processes
-    doing so at once could leave an index that points at the other's code.
+    numba reads its index to number the files of a function's signatures; two processes that do so
+    at once could leave an index that points to the wrong code.
     """
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -103,17 +103,17 @@ _optimize: Callable[[Any], None] = JITCodeLibrary._optimize_final_module
 
 
 def _optimize_owning(library: Any) -> None:
-    """Optimize a function that Python calls together with copies of its own of all it calls.
+    """Optimize a function that Python calls together with private copies of its callees.
 
-    numba leaves the functions that are called open to be shared between compiled functions; then
-    they are seldom made part of the caller. That took a tenth more time in draws.
+    numba lets compiled functions share their callees, which are then seldom inlined; sampling took
+    a tenth more time that way.
     """
     if library.name in _owning:
         for function in library._final_module.functions:
             ours = not function.is_declaration and function.name.startswith("_ZN")
             if ours and function.linkage.name == "linkonce_odr":
                 function.linkage = "internal"
-                # or a call from Python, looked up by name, might find this copy
+                # otherwise a call from Python, looked up by name, might find this copy
                 function.name += ".own"
     _optimize(library)
 
@@ -122,7 +122,7 @@ JITCodeLibrary._optimize_final_module = _optimize_owning
 
 
 def _locked(dispatcher: Any) -> Any:
-    """Give a compiled function its place in the disk cache."""
+    """Attach the locked disk cache to a compiled function."""
     if CACHE_FOLDER is not None:
         before = numba.config.CACHE_DIR
         numba.config.CACHE_DIR = str(CACHE_FOLDER)
@@ -140,10 +140,10 @@ def jit(function: Callable[..., Any]) -> Any:
 
 
 class _Part(JITCodeLibrary):  # type: ignore[misc]
-    """Code that becomes part of other code: optimized and made ready to run there, and only there.
+    """Code of a callee, which is optimized and finalized only as a part of its callers.
 
-    numba would do so for every function that is called, each time with all that it calls in turn;
-    that was two thirds of the time of compiling.
+    numba would optimize every callee separately, each time together with its own callees; that was
+    two thirds of the compile time.
     """
 
     def _optimize_final_module(self) -> None:
@@ -156,7 +156,7 @@ class _Part(JITCodeLibrary):  # type: ignore[misc]
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _LoweredPart(NativeLowering):  # type: ignore[misc]
-    """Turn a function into code that others link; it has no address that Python could call."""
+    """Lower a function to code that callers link; it has no address that Python could call."""
 
     _name = "lowered_part"
 
@@ -164,7 +164,7 @@ class _LoweredPart(NativeLowering):  # type: ignore[misc]
         context = state.targetctx
         state.library = _Part(context.codegen(), state.func_id.func_qualname)
         state.library.enable_object_caching()
-        # numba knows a function by what Python would call; this differs for each and always raises
+        # numba identifies a function by its Python callable: a distinct one that always raises
         context.get_executable = lambda library, described, environment: [].remove
         try:
             return super().run_pass(state)
@@ -187,7 +187,7 @@ class _PartCompiler(CompilerBase):  # type: ignore[misc]
 
 
 class _PartDispatcher(CPUDispatcher):  # type: ignore[misc]
-    """A function that compiled code calls; for Python, in tests, it is compiled once more."""
+    """A function that compiled code calls; calls from Python (tests) compile it again."""
 
     def __call__(self, *arguments: Any) -> Any:
         return _whole(self)(*arguments)
@@ -200,17 +200,17 @@ def _whole(part: Any) -> Any:
 
 
 def inner(function: Callable[..., Any]) -> Any:
-    """Compile a function that only compiled code calls: no disk cache of its own."""
+    """Compile a function that only compiled code calls; it has no disk cache of its own."""
     dispatcher = numba.njit(pipeline_class=_PartCompiler, **OPTIONS)(function)
     dispatcher.__class__ = _PartDispatcher
     return dispatcher
 
 
 def generic(stub: Callable[..., Any]) -> Any:
-    """Make a function that is chosen by the type of its first argument, compiled or not.
+    """Make a generic function, dispatched on the type of its first argument, compiled or not.
 
     The first argument is a named tuple; ``stub.register(kind)`` adds the implementation for one
-    class of named tuple. Compiled callers bind it while they are compiled, at no cost later.
+    named tuple class. Compiled callers bind it at compile time, at no cost at run time.
     """
     implementations: dict[Any, Callable[..., Any]] = {}
 
@@ -236,7 +236,7 @@ def generic(stub: Callable[..., Any]) -> Any:
 
 
 def _count_bits(typing_context: Any, word: Any) -> Any:
-    """Number of set bits of a 64-bit word (the processor's instruction)."""
+    """Number of set bits of a 64-bit word (population count instruction)."""
     del typing_context
     signature = numba.types.uint64(numba.types.uint64)
 

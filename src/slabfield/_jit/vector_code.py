@@ -1,4 +1,4 @@
-"""What the functions on short vectors are in compiled code: their types and instructions."""
+"""Types and LLVM instructions of the functions on short vectors in compiled code."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from slabfield._jit.vectors import (
     where,
 )
 
-# numba and llvmlite are used untyped: their stubs leave out what is needed of them here
+# numba and llvmlite are used untyped: their stubs lack the internals used here
 ir: Any = _ir
 types: Any = _types
 cgutils: Any = _cgutils
@@ -62,19 +62,19 @@ def _number(value: int) -> Any:
     return ir.Constant(ir.IntType(32), value)
 
 
-def _chosen(builder: Any, vector: Any, places: list[int]) -> Any:
-    """Elements of a vector at the given places."""
-    mask = ir.Constant(ir.VectorType(ir.IntType(32), len(places)), places)
+def _shuffled(builder: Any, vector: Any, indices: list[int]) -> Any:
+    """Elements of a vector at the given indices."""
+    mask = ir.Constant(ir.VectorType(ir.IntType(32), len(indices)), indices)
     return builder.shuffle_vector(vector, ir.Constant(vector.type, ir.Undefined), mask)
 
 
 def _full(builder: Any, value: Any, width: int) -> Any:
-    nothing = ir.Constant(ir.VectorType(value.type, width), ir.Undefined)
-    return _chosen(builder, builder.insert_element(nothing, value, _number(0)), [0] * width)
+    undefined = ir.Constant(ir.VectorType(value.type, width), ir.Undefined)
+    return _shuffled(builder, builder.insert_element(undefined, value, _number(0)), [0] * width)
 
 
 def _widened(builder: Any, signature: Any, arguments: Any) -> list[Any]:
-    """Arguments with numbers made vectors, where any of the others is one."""
+    """Arguments with numbers broadcast to vectors if any argument is a vector."""
     widths = {kind.width for kind in signature.args if isinstance(kind, Vector)}
     if not widths:
         return list(arguments)
@@ -94,7 +94,7 @@ def _compile_as(
     build: Callable[..., Any],
     operands: tuple[tuple[Any, ...], ...] = ((types.VarArg(types.Any),),),
 ) -> None:
-    """Say what a function is in compiled code: its signature, and the instructions of a call."""
+    """Register the compiled version of a function: its signature, and the code of a call."""
 
     class Template(AbstractTemplate):  # type: ignore[misc]
         key = function
@@ -109,7 +109,7 @@ def _compile_as(
 
 
 def _common(kinds: tuple[Any, ...]) -> Any:
-    """Type that numbers and vectors have together; None unless all vectors are alike."""
+    """Common type of numbers and vectors; None unless all vectors have the same type."""
     vectors = {kind for kind in kinds if isinstance(kind, Vector)}
     numbers = [kind for kind in kinds if isinstance(kind, types.Float | types.Integer)]
     if len(vectors) + len(numbers) == 0 or len(vectors) > 1:
@@ -165,14 +165,14 @@ def _infer_load(array: Any, start: Any, width: Any) -> Any:
 
 def _pointer(context: Any, builder: Any, signature: Any, arguments: Any, vector: Any) -> Any:
     array = context.make_array(signature.args[0])(context, builder, arguments[0])
-    place = builder.gep(array.data, [arguments[1]])
-    return builder.bitcast(place, context.get_value_type(vector).as_pointer())
+    address = builder.gep(array.data, [arguments[1]])
+    return builder.bitcast(address, context.get_value_type(vector).as_pointer())
 
 
 def _build_load(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     vector, held = signature.return_type, signature.args[0].dtype
-    place = _pointer(context, builder, signature, arguments, Vector(held, vector.width))
-    numbers = builder.load(place, align=held.bitwidth // 8)
+    pointer = _pointer(context, builder, signature, arguments, Vector(held, vector.width))
+    numbers = builder.load(pointer, align=held.bitwidth // 8)
     if held == vector.dtype:
         return numbers
     convert = builder.sitofp if held.signed else builder.uitofp
@@ -194,8 +194,8 @@ def _build_store(context: Any, builder: Any, signature: Any, arguments: Any) -> 
     held = Vector(dtype, vector.width)
     if vector.dtype != dtype:
         numbers = builder.fpext(numbers, context.get_value_type(held))
-    place = _pointer(context, builder, signature, arguments, held)
-    builder.store(numbers, place, align=dtype.bitwidth // 8)
+    pointer = _pointer(context, builder, signature, arguments, held)
+    builder.store(numbers, pointer, align=dtype.bitwidth // 8)
     return context.get_dummy_value()
 
 
@@ -236,7 +236,7 @@ def _infer_multiply_add(*kinds: Any) -> Any:
 
 
 def _multiply_add(builder: Any, one: Any, other: Any, added: Any) -> Any:
-    """Instructions of a product that is added: fused or not, as the processor has it."""
+    """Instructions of one * other + added, fused if the processor has the instruction."""
     kind = one.type
     vector = isinstance(kind, ir.VectorType)
     element = kind.element if vector else kind
@@ -280,7 +280,7 @@ def _fold(builder: Any, vector: Any, width: int, combine: Combine) -> Any:
     while vector.type.count > width:
         half = vector.type.count // 2
         parts = list(range(half)), list(range(half, 2 * half))
-        vector = combine(builder, *(_chosen(builder, vector, part) for part in parts))
+        vector = combine(builder, *(_shuffled(builder, vector, part) for part in parts))
     return vector
 
 
@@ -323,9 +323,11 @@ EXPONENT_BITS, MANTISSA_MASK, ONE_BITS = 52, (1 << 52) - 1, 1023 << 52
 
 
 def _bits(builder: Any, vector: Any) -> tuple[Any, Callable[[int], Any]]:
-    """Elements of a vector as 64-bit integers, and what makes a vector of an integer."""
+    """Return a vector viewed as 64-bit integers, and a function that broadcasts an integer."""
     kind = ir.VectorType(ir.IntType(64), vector.type.count)
-    return builder.bitcast(vector, kind), lambda k: ir.Constant(kind, [k] * vector.type.count)
+    return builder.bitcast(vector, kind), lambda value: ir.Constant(
+        kind, [value] * vector.type.count
+    )
 
 
 def _infer_exponents(vector: Any) -> Any:

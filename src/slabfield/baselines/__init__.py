@@ -1,4 +1,4 @@
-"""Other ways to learn a binary field, to compare with: L1 penalties and the best tree.
+"""Baseline estimators of binary fields: L1-penalized likelihoods and the Chow-Liu tree.
 
 Examples
 --------
@@ -10,9 +10,9 @@ Examples
 
 from __future__ import annotations
 
-from slabfield.baselines.neighbourhood import L1Neighbourhood
-from slabfield.baselines.path import RegularisationPath
+from slabfield.baselines.neighborhood import L1Neighborhood
+from slabfield.baselines.path import RegularizationPath
 from slabfield.baselines.pseudo_likelihood import L1PseudoLikelihood
 from slabfield.baselines.tree import ChowLiuTree
 
-__all__ = ["ChowLiuTree", "L1Neighbourhood", "L1PseudoLikelihood", "RegularisationPath"]
+__all__ = ["ChowLiuTree", "L1Neighborhood", "L1PseudoLikelihood", "RegularizationPath"]

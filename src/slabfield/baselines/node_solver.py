@@ -1,4 +1,4 @@
-"""One node's L1-penalised logistic regression on the others: its path, and choosing on it."""
+"""The L1-penalized logistic regression of one node: its path, and scores of its strengths."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slabfield.kernels.neighbourhood import node_path
+from slabfield.kernels.l1_nodes import node_path
 
 Array = NDArray[np.float64]
 Bits = NDArray[np.uint8]
 
 MOST_STEPS = 200
+"""Upper bound on Newton steps for one strength."""
 
 
 class NodePath(NamedTuple):
-    """Regressions of one node for falling strengths."""
+    """Regressions of one node for K decreasing strengths."""
 
     intercept: Array
     """Shape (K,)."""
@@ -27,7 +28,7 @@ class NodePath(NamedTuple):
 
 
 def varying(columns: Bits) -> NDArray[np.bool_]:
-    """Which columns, the rows of the array, hold both values.
+    """Which columns, stored as the rows of the array, hold both values.
 
     Examples
     --------
@@ -40,7 +41,7 @@ def varying(columns: Bits) -> NDArray[np.bool_]:
 
 
 def largest_strengths(columns: Bits) -> Array:
-    """For each node the smallest strength at which all its coefficients are 0.
+    """Smallest strength of each node at which all its coefficients are 0.
 
     Examples
     --------
@@ -52,13 +53,13 @@ def largest_strengths(columns: Bits) -> Array:
     x = columns.astype(np.float64)
     correlation = np.abs(x @ (x - x.mean(axis=1, keepdims=True)).T) / x.shape[1]
     np.fill_diagonal(correlation, 0.0)
-    # the sum over a constant column of ones is rounding, not dependence
+    # what a constant column of ones leaves here is rounding error, not dependence
     correlation[~varying(columns)] = 0.0
     return np.asarray(correlation.max(axis=0))
 
 
 def solve_node(columns: Bits, node: int, strengths: Array, tolerance: float) -> NodePath:
-    """Solve for falling strengths. A node that never changes keeps a smoothed intercept alone.
+    """Solve for decreasing strengths; a constant node gets only a smoothed intercept.
 
     Examples
     --------
@@ -70,20 +71,20 @@ def solve_node(columns: Bits, node: int, strengths: Array, tolerance: float) -> 
     array([[0.  , 0.  ],
            [0.  , 2.28]])
     """
-    changes = varying(columns)
-    if not changes[node]:
+    allowed = varying(columns)
+    if not allowed[node]:
         n_rows, ones = columns.shape[1], int(columns[node].sum())
-        smooth = np.log((ones + 0.5) / (n_rows - ones + 0.5))
+        smoothed = np.log((ones + 0.5) / (n_rows - ones + 0.5))
         shape = (strengths.size, columns.shape[0])
         zeros = np.zeros(strengths.size)
-        return NodePath(np.full(strengths.size, smooth), np.zeros(shape), zeros)
-    changes[node] = False
-    found = node_path(columns, node, changes, strengths, tolerance, MOST_STEPS)
+        return NodePath(np.full(strengths.size, smoothed), np.zeros(shape), zeros)
+    allowed[node] = False
+    found = node_path(columns, node, allowed, strengths, tolerance, MOST_STEPS)
     return NodePath(*found[:3])
 
 
 def mean_losses(path: NodePath, columns: Bits, node: int) -> Array:
-    """Mean logistic loss of the node over rows, for each strength.
+    """Mean logistic loss of the node over the rows, for each strength.
 
     Examples
     --------
@@ -100,7 +101,7 @@ def mean_losses(path: NodePath, columns: Bits, node: int) -> Array:
 
 
 def information(path: NodePath, columns: Bits, node: int, gamma: float) -> Array:
-    r"""Extended Bayesian information criterion of each strength (BIC at gamma 0).
+    r"""Extended Bayesian information criterion of each strength (BIC if gamma is 0).
 
     .. math:: -2 \ell + k \log N + 2 \gamma k \log(D - 1)
 
@@ -117,14 +118,14 @@ def information(path: NodePath, columns: Bits, node: int, gamma: float) -> Array
     """
     n_nodes, n_rows = columns.shape
     size = np.count_nonzero(path.coefficient, axis=1)
-    each = np.log(n_rows) + 2 * gamma * np.log(max(n_nodes - 1, 1))
-    return np.asarray(2 * n_rows * mean_losses(path, columns, node) + each * size)
+    penalty = np.log(n_rows) + 2 * gamma * np.log(max(n_nodes - 1, 1))
+    return np.asarray(2 * n_rows * mean_losses(path, columns, node) + penalty * size)
 
 
 def held_out_losses(
     folds: list[tuple[Bits, Bits]], node: int, strengths: Array, tolerance: float
 ) -> Array:
-    """Mean held-out loss of each strength over pairs of (training, held-out) columns.
+    """Mean held-out loss of each strength over the folds, (training, held-out) columns.
 
     Examples
     --------
@@ -145,7 +146,7 @@ def held_out_losses(
 def scores(
     columns: Bits, folds: Any, node: int, strengths: Array, gamma: float, tolerance: float
 ) -> Array:
-    """Score of each strength, the lower the better: held out with folds, EBIC without.
+    """Score of each strength, lower is better: the held-out loss with folds, EBIC without.
 
     Examples
     --------

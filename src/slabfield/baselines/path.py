@@ -1,4 +1,4 @@
-"""What a path over regularisation strengths is, and how one of its strengths is chosen."""
+"""Regularization paths, their grids of strengths, and checks shared by the L1 estimators."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from slabfield import checks
-from slabfield.checks.errors import shown_value
+from slabfield import validation
 from slabfield.models.field import BinaryField
+from slabfield.validation.errors import shown_value
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class RegularisationPath:
-    """Fields for falling regularisation strengths.
+class RegularizationPath:
+    """Fields for decreasing regularization strengths.
 
     Parameters
     ----------
     strengths : array of shape (K,)
-        Falling, on the scale of the mean loss of a row.
+        Decreasing, on the scale of the mean loss of a row.
     bias : array of shape (K, D)
     coupling : array of shape (K, D, D)
         Symmetric, on the 0/1 scale.
     gap : array of shape (K,)
-        Largest duality gap of the problems solved for a strength, relative to its objective.
+        Largest duality gap of the problems solved for each strength, relative to the objective.
 
     Examples
     --------
@@ -62,19 +62,19 @@ class RegularisationPath:
 
 
 def strength_grid(largest: float, n_rows: int, n_nodes: int, n: int, smallest: Any) -> Array:
-    """Strengths that fall by a constant factor from the largest that matters.
+    """Return a geometric grid of decreasing strengths.
 
     Parameters
     ----------
     largest : float
-        Strength at which all couplings are 0.
+        First strength, at which all couplings are 0.
     n_rows, n_nodes : int
         Size of the table.
     n : int
-        How many strengths.
+        Number of strengths.
     smallest : float, optional
-        The last as a share of the first; None takes 0.01, or 0.001 where there are more than
-        100 rows a node.
+        Ratio of the last to the first; None takes 0.01, or 0.001 if there are more than 100 rows
+        per node.
 
     Returns
     -------
@@ -87,13 +87,13 @@ def strength_grid(largest: float, n_rows: int, n_nodes: int, n: int, smallest: A
     >>> strength_grid(1.0, 10, 20, 3, None).round(3)
     array([1.  , 0.1 , 0.01])
     """
-    share = (1e-3 if n_rows > 100 * n_nodes else 1e-2) if smallest is None else float(smallest)
-    # with no dependence at all in the table any strength will do
-    return np.geomspace(1.0, share, n) * (largest if largest > 0 else 1.0)
+    ratio = (1e-3 if n_rows > 100 * n_nodes else 1e-2) if smallest is None else float(smallest)
+    # the largest strength is 0 only without any dependence in the table; then any will do
+    return np.geomspace(1.0, ratio, n) * (largest if largest > 0 else 1.0)
 
 
 def check_strengths(strengths: ArrayLike) -> Array:
-    """Return strengths in falling order; refuse what is not a list of positive numbers.
+    """Check that strengths are a list of positive numbers, and return them in decreasing order.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def check_strengths(strengths: ArrayLike) -> Array:
     """
     values = np.atleast_1d(np.asarray(strengths, dtype=np.float64))
     if values.ndim != 1 or values.size == 0 or not np.all(np.isfinite(values) & (values > 0)):
-        raise checks.InputError(
+        raise validation.InputError(
             "strengths must be a list of positive, finite numbers; got "
             f"{shown_value(strengths)}. Pass for example strengths=[0.1, 0.03]."
         )
@@ -111,7 +111,7 @@ def check_strengths(strengths: ArrayLike) -> Array:
 
 
 def check_settings(estimator: Any, selections: tuple[str, ...]) -> None:
-    """Check the parameters that both L1 estimators have.
+    """Check the parameters that the two L1 estimators share.
 
     Examples
     --------
@@ -119,22 +119,22 @@ def check_settings(estimator: Any, selections: tuple[str, ...]) -> None:
     >>> from slabfield.baselines.path import check_settings
     >>> check_settings(L1PseudoLikelihood(), ("cv", "bic"))
     """
-    checks.check_choice("select", estimator.select, selections)
+    validation.check_choice("select", estimator.select, selections)
     if estimator.strength is not None:
-        checks.check_number("strength", estimator.strength, 0.0, include_low=False)
-    checks.check_positive_int("n_folds", estimator.n_folds, low=2)
-    checks.check_positive_int("n_strengths", estimator.n_strengths, low=2)
+        validation.check_number("strength", estimator.strength, 0.0, include_low=False)
+    validation.check_positive_int("n_folds", estimator.n_folds, low=2)
+    validation.check_positive_int("n_strengths", estimator.n_strengths, low=2)
     if estimator.smallest is not None:
-        checks.check_number(
+        validation.check_number(
             "smallest", estimator.smallest, 0.0, 1.0, include_low=False, include_high=False
         )
-    checks.check_number("tolerance", estimator.tolerance, 0.0, include_low=False)
+    validation.check_number("tolerance", estimator.tolerance, 0.0, include_low=False)
     if estimator.n_jobs != -1:
-        checks.check_positive_int("n_jobs", estimator.n_jobs, allow_none=True)
+        validation.check_positive_int("n_jobs", estimator.n_jobs, allow_none=True)
 
 
 def fold_of_rows(n_rows: int, n_folds: int, random_state: Any) -> NDArray[np.int64]:
-    """Assign every row to a fold at random, the folds being of equal size up to one row.
+    """Assign every row to a random fold; the sizes of the folds differ by at most one row.
 
     Examples
     --------
@@ -144,9 +144,9 @@ def fold_of_rows(n_rows: int, n_folds: int, random_state: Any) -> NDArray[np.int
     array([3, 2, 2, 2, 2])
     """
     if n_rows < n_folds:
-        raise checks.InputError(
+        raise validation.InputError(
             f"Cross-validation needs at least as many rows as folds; found {n_rows} rows for "
-            f"{n_folds} folds. Pass n_folds={max(2, n_rows)} or less, or another select."
+            f"{n_folds} folds. Pass n_folds={max(2, n_rows)} or less, or another value of select."
         )
     if isinstance(random_state, np.random.RandomState):
         random_state = int(random_state.randint(2**31))
@@ -155,7 +155,7 @@ def fold_of_rows(n_rows: int, n_folds: int, random_state: Any) -> NDArray[np.int
 
 
 def warn_of_gap(gap: float, tolerance: float) -> None:
-    """Warn where a solver stopped before its tolerance.
+    """Warn if a solver stopped before it reached its tolerance.
 
     Examples
     --------
@@ -165,7 +165,7 @@ def warn_of_gap(gap: float, tolerance: float) -> None:
     if gap > tolerance:
         warn(
             f"The solver must reach a relative duality gap of {tolerance:g}; it stopped at "
-            f"{gap:.2g}. Ask for more: raise smallest or tolerance, or drop near-constant columns.",
+            f"{gap:.2g}. Raise smallest or tolerance, or drop columns that are nearly constant.",
             ConvergenceWarning,
             stacklevel=3,
         )

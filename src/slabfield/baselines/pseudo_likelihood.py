@@ -1,4 +1,4 @@
-"""One L1-penalised pseudo-likelihood for all couplings together."""
+"""L1-penalized maximum pseudo-likelihood, jointly over all couplings."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
-from slabfield import checks
+from slabfield import encoding
 from slabfield.baselines.path import (
-    RegularisationPath,
+    RegularizationPath,
     check_settings,
     check_strengths,
     fold_of_rows,
@@ -19,28 +19,31 @@ from slabfield.baselines.path import (
     warn_of_gap,
 )
 from slabfield.baselines.pseudo_solver import PairPath, PairSolver
-from slabfield.face import FieldModel, tell_of_compiling
+from slabfield.estimators import FieldModel, notify_compiling
 
 Array = NDArray[np.float64]
 Bits = NDArray[np.uint8]
 
 SELECTIONS = ("cv", "bic")
 MOST_STEPS = 200
+"""Upper bound on Newton steps for one strength."""
+
 WARM_STARTS = 10
+"""Number of strengths solved on the way to the chosen strength."""
 
 
 class L1PseudoLikelihood(FieldModel):
-    r"""A binary field that maximises the L1-penalised pseudo-likelihood.
+    r"""A binary field that maximizes the L1-penalized pseudo-likelihood.
 
-    One coupling for each edge, shared by the conditionals of its two nodes; biases are free
-    (Hoefling & Tibshirani 2009; "MLE" in the paper):
+    Each edge has one coupling, shared by the conditionals of its two nodes; biases are not
+    penalized (Hoefling & Tibshirani 2009; "MLE" in the paper):
 
     .. math:: \min_{b, \theta}\; -\frac1N \sum_r \sum_i \log P(x_{ri} \mid x_{r,-i})
         + \lambda \sum_{i \ne j} |\theta_{ij}|
 
-    The penalty counts a coupling twice, as the loss does, so that strengths compare with those of
-    `L1Neighbourhood`. A column that never changes gets no couplings, and as its bias the log odds
-    with half a row of each value added.
+    The penalty counts a coupling twice, as the loss does, so that strengths are comparable with
+    those of `L1Neighborhood`. A constant column gets no couplings; its bias is the log odds with
+    half a row of each value added.
 
     Parameters
     ----------
@@ -48,22 +51,22 @@ class L1PseudoLikelihood(FieldModel):
         How the strength is chosen: by the held-out pseudo-likelihood, or by
         :math:`-2 \log PL + k \log N` with k the number of edges.
     strength : float, optional
-        The strength; nothing is chosen then.
+        Fixed regularization strength; None chooses it as ``select`` says.
     n_folds : int
-        Folds of "cv".
+        Number of folds of "cv".
     n_strengths : int
-        Strengths tried, from the smallest that leaves no edge down.
+        Number of strengths tried, downward from the smallest at which there is no edge.
     smallest : float, optional
-        Last strength as a share of the first; None takes 0.01, or 0.001 where there are more
-        than 100 rows a node.
+        Ratio of the last strength to the first; None takes 0.01, or 0.001 if there are more than
+        100 rows per node.
     tolerance : float
-        Duality gap, relative to the objective, to which every problem is solved.
+        Largest duality gap at which a problem counts as solved, relative to the objective.
     binarize : number, "median" or dict, optional
         Turn numeric columns into 1 where the value is at least this; a dict names columns.
     random_state : int, RandomState, Generator or None
         Seed of the folds.
     n_jobs : int, optional
-        Folds solved at a time, in threads; None and -1 take as many as there are cores.
+        Number of folds solved in parallel, in threads; None and -1 use all cores.
 
     Attributes
     ----------
@@ -72,15 +75,15 @@ class L1PseudoLikelihood(FieldModel):
     bias_ : array of shape (D,)
     strength_ : float
     gap_ : float
-        Relative duality gap reached.
+        Relative duality gap of the solution.
     coding_notes_ : list of str
     coding_ : list of pairs
-        For each column its two labels, and the number it was cut at or None.
+        For each column its two labels, and its cut point or None.
     node_names_ : list of str
-        Those of the table, or x0, x1, ...
+        The column names of the table, or x0, x1, ...
     n_rows_, n_features_in_ : int
     feature_names_in_ : array of str
-        Only where the table had column names.
+        Only if the table had column names.
 
     Examples
     --------
@@ -129,12 +132,12 @@ class L1PseudoLikelihood(FieldModel):
             Itself, fitted.
         """
         check_settings(self, SELECTIONS)
-        # products are small: threads would wait for each other
-        with threadpool_limits(1), tell_of_compiling():
+        # matrix products are small: threads inside them would only wait for each other
+        with threadpool_limits(1), notify_compiling():
             return self._fit(X)
 
     def _fit(self, X: Any) -> L1PseudoLikelihood:
-        table = checks.code_binary(X, self.binarize)
+        table = encoding.code_binary(X, self.binarize)
         solver = PairSolver(table.rows, self.tolerance, MOST_STEPS)
         largest = solver.largest_strength()
         if self.strength is not None:
@@ -142,30 +145,31 @@ class L1PseudoLikelihood(FieldModel):
         else:
             self.strength_ = self._choose(table.rows, self._grid(largest, table.rows))
         if largest > self.strength_:
-            approach = np.geomspace(largest, self.strength_, WARM_STARTS)
+            strengths = np.geomspace(largest, self.strength_, WARM_STARTS)
         else:
-            approach = np.array([self.strength_])
-        path = solver.solve(approach)
+            strengths = np.array([self.strength_])
+        path = solver.solve(strengths)
         self.gap_ = float(path.gap[-1])
         warn_of_gap(self.gap_, self.tolerance)
         self.coupling_, self.bias_ = path.coupling[-1], path.bias[-1]
-        checks.keep_names(self, table)
+        encoding.keep_names(self, table)
         return self
 
-    def path(self, X: Any, strengths: ArrayLike | None = None) -> RegularisationPath:
-        """Fit a field for each of many strengths; chooses nothing.
+    def path(self, X: Any, strengths: ArrayLike | None = None) -> RegularizationPath:
+        """Fit a field for each strength of a path; none is chosen.
 
         Parameters
         ----------
         X : array or DataFrame of shape (N, D)
             Two-valued columns.
         strengths : array, optional
-            The strengths; None takes ``n_strengths`` of them, from where all couplings are 0.
+            The strengths; None takes ``n_strengths`` of them, from one at which all couplings are
+            0 downward.
 
         Returns
         -------
-        RegularisationPath
-            Strengths in falling order with their fields.
+        RegularizationPath
+            Strengths in decreasing order with their fields.
 
         Examples
         --------
@@ -176,7 +180,7 @@ class L1PseudoLikelihood(FieldModel):
         (2,)
         """
         check_settings(self, SELECTIONS)
-        rows = checks.code_binary(X, self.binarize).rows
+        rows = encoding.code_binary(X, self.binarize).rows
         solver = PairSolver(rows, self.tolerance, MOST_STEPS)
         if strengths is None:
             grid = self._grid(solver.largest_strength(), rows)
@@ -185,7 +189,7 @@ class L1PseudoLikelihood(FieldModel):
         with threadpool_limits(1):
             path = solver.solve(grid)
         warn_of_gap(float(path.gap.max()), self.tolerance)
-        return RegularisationPath(grid, path.bias, path.coupling, path.gap)
+        return RegularizationPath(grid, path.bias, path.coupling, path.gap)
 
     def _grid(self, largest: float, rows: Bits) -> Array:
         n_rows, n_nodes = rows.shape
@@ -208,7 +212,7 @@ class L1PseudoLikelihood(FieldModel):
 
 
 def mean_losses(path: PairPath, rows: Bits) -> Array:
-    """Minus the pseudo-log-likelihood of a row on average, for each strength.
+    """Mean negative pseudo-log-likelihood of a row, for each strength.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Paths of the L1-penalised pseudo-likelihood: proximal Newton steps on a working set of edges."""
+"""Paths of the L1-penalized pseudo-likelihood: proximal Newton steps on a working set of edges."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slabfield.kernels import pseudolikelihood as kernels
-from slabfield.kernels.neighbourhood import MOST_HALVINGS, POOR, ROUNDING, SUFFICIENT
+from slabfield.kernels import l1_pairs as kernels
+from slabfield.kernels.l1_nodes import MOST_HALVINGS, POOR, ROUNDING, SUFFICIENT
 
 Array = NDArray[np.float64]
 
 INNER_SHARE = 0.1
-"""Slope that coordinate descent may leave, as a share of the relative gap that is aimed at."""
+"""Tolerance on gradients in coordinate descent, relative to strength times relative gap."""
 
 
 class PairPath(NamedTuple):
-    """Solutions for falling strengths: bias (K, D), coupling (K, D, D), relative gap (K,)."""
+    """Solutions for decreasing strengths: bias (K, D), coupling (K, D, D), relative gap (K,)."""
 
     bias: Array
     coupling: Array
@@ -25,7 +25,7 @@ class PairPath(NamedTuple):
 
 
 class WorkingSet:
-    """The edges that may be nonzero, and what Newton steps need of them.
+    """The edges that may be nonzero, with their gradients and Hessians for Newton steps.
 
     Examples
     --------
@@ -46,10 +46,10 @@ class WorkingSet:
         self.first, self.second = empty, empty
         self.place_first, self.place_second = empty, empty
         self.value = np.zeros(0)
-        self.neighbours = np.zeros((n_nodes, n_nodes), np.int64)
+        self.neighbors = np.zeros((n_nodes, n_nodes), np.int64)
         self.degree = np.zeros(n_nodes, np.int64)
         self.inside = np.zeros((n_nodes, n_nodes), np.bool_)
-        self.slope, self.margin = np.zeros((n_nodes, n_nodes)), np.zeros((n_nodes, n_nodes))
+        self.gradient, self.margin = np.zeros((n_nodes, n_nodes)), np.zeros((n_nodes, n_nodes))
         self._built, self._start = np.zeros(n_nodes, np.int64), np.zeros(n_nodes, np.int64)
         self._flat = np.zeros(0)
 
@@ -58,8 +58,8 @@ class WorkingSet:
         places = np.zeros((2, first.size), np.int64)
         for e, (i, j) in enumerate(zip(first, second, strict=True)):
             places[:, e] = self.degree[i], self.degree[j]
-            self.neighbours[i, self.degree[i]] = j
-            self.neighbours[j, self.degree[j]] = i
+            self.neighbors[i, self.degree[i]] = j
+            self.neighbors[j, self.degree[j]] = i
             self.degree[i] += 1
             self.degree[j] += 1
         self.inside[first, second] = self.inside[second, first] = True
@@ -70,7 +70,7 @@ class WorkingSet:
         self.value = np.concatenate([self.value, np.zeros(first.size)])
 
     def restart(self, keep: NDArray[np.bool_], weight: Array) -> None:
-        """Keep some edges only, and take second derivatives at the weights given from now on."""
+        """Keep only some edges, and recompute Hessians with the given weights."""
         first, second, value = self.first[keep], self.second[keep], self.value[keep]
         self._clear(self.degree.size)
         self.weight = weight.copy()
@@ -78,13 +78,13 @@ class WorkingSet:
         self.value = value
 
     def build(self, columns: NDArray[np.uint8]) -> tuple[Array, NDArray[np.int64]]:
-        """Return the matrices of second derivatives, those of new edges computed now."""
+        """Return the Hessians of all nodes, extended by the edges added since the last call."""
         if np.array_equal(self._built, self.degree):
             return self._flat, self._start
         start = np.concatenate([[0], np.cumsum(self.degree**2)[:-1]])
         flat = np.zeros(int((self.degree**2).sum()))
         kernels.extend_grams(
-            columns, self.neighbours, self._built, self.degree, self._start, start, self._flat,
+            columns, self.neighbors, self._built, self.degree, self._start, start, self._flat,
             flat, self.weight, self.margin,
         )  # fmt: skip
         self._built, self._start, self._flat = self.degree.copy(), start, flat
@@ -92,7 +92,7 @@ class WorkingSet:
 
 
 class PairSolver:
-    """The state of one path: where the solution is, and its statistics.
+    """Solver of one regularization path: the current solution and its statistics.
 
     Examples
     --------
@@ -111,7 +111,7 @@ class PairSolver:
         self.tolerance, self.most_steps = tolerance, most_steps
         self.ones = self.dense.sum(axis=1)
         self.nodes = np.flatnonzero((self.ones > 0) & (self.ones < self.n_rows))
-        # a constant column has no finite bias of its own: half a row of each value is added
+        # the bias of a constant column would be infinite: half a row of each value is added
         extra = np.where(np.isin(np.arange(self.n_nodes), self.nodes), 0.0, 0.5)
         self.bias = np.log((self.ones + extra) / (self.n_rows - self.ones + extra))
         self.eta = np.repeat(self.bias[:, None], self.n_rows, axis=1)
@@ -124,69 +124,72 @@ class PairSolver:
         self._measure()
 
     def largest_strength(self) -> float:
-        """Return the smallest strength at which every coupling is 0, when nothing was solved."""
+        """Return the smallest strength at which every coupling is 0; call it before `solve`."""
         correlation = self._correlations()
         both = np.where(self.allowed, np.abs(correlation + correlation.T), 0.0)
         return float(both.max(initial=0.0) / (2 * self.n_rows))
 
     def solve(self, strengths: Array) -> PairPath:
-        """Solve for falling strengths, each from the one before."""
+        """Solve for decreasing strengths, each with a warm start from the one before."""
         shape = (strengths.size, self.n_nodes, self.n_nodes)
         path = PairPath(np.zeros(shape[:2]), np.zeros(shape), np.zeros(strengths.size))
         correlation = self._correlations()
-        stale = True
+        outdated = True
         for k, strength in enumerate(strengths):
             total = 2 * strength * self.n_rows
-            correlation, stale, path.gap[k] = self._solve_one(total, correlation, stale)
+            correlation, outdated, path.gap[k] = self._solve_one(total, correlation, outdated)
             edges = self.edges
             path.bias[k] = self.bias
             path.coupling[k, edges.first, edges.second] = edges.value
             path.coupling[k, edges.second, edges.first] = edges.value
         return path
 
-    def _solve_one(self, strength: float, correlation: Array, stale: bool) -> Any:
+    def _solve_one(self, strength: float, correlation: Array, outdated: bool) -> Any:
+        """Solve for one strength; ``outdated`` says that the Hessians must be recomputed."""
         self._admit(correlation, strength)
-        edges, aim, previous = self.edges, self.tolerance, np.inf
+        edges, target_gap, previous = self.edges, self.tolerance, np.inf
         for step in range(self.most_steps + 1):
-            slope = self._slopes()
+            gradient = self._gradients()
             objective = self.loss + strength * np.abs(edges.value).sum()
             offset = float(self.bias[self.nodes] @ self.residual_sum[self.nodes])
-            close = kernels.near_gap(edges.value, slope, offset, strength, self.spread)
-            if close <= aim * objective or step == self.most_steps:
+            approximate_gap = kernels.near_gap(
+                edges.value, gradient, offset, strength, self.dual_curvature
+            )
+            if approximate_gap <= target_gap * objective or step == self.most_steps:
                 correlation = self._correlations()
                 gap = self._gap(correlation, objective, strength)
                 if gap <= self.tolerance * objective or step == self.most_steps:
                     break
                 if not self._admit(correlation, strength):
-                    aim *= 0.1
+                    target_gap *= 0.1
                 previous = np.inf
-                slope = self._slopes()
-            elif close > POOR * previous or stale:
-                keep = (edges.value != 0) | (np.abs(slope) > strength)
+                gradient = self._gradients()
+            elif approximate_gap > POOR * previous or outdated:
+                keep = (edges.value != 0) | (np.abs(gradient) > strength)
                 edges.restart(keep, self.weight)
-                slope = self._slopes()
-            previous = close
-            share = max(aim, 0.1 * close / objective)
-            stale = self._step(strength, slope, objective, INNER_SHARE * share)
-        return correlation, stale, gap / objective
+                gradient = self._gradients()
+            previous = approximate_gap
+            share = max(target_gap, 0.1 * approximate_gap / objective)
+            outdated = self._step(strength, gradient, objective, INNER_SHARE * share)
+        return correlation, outdated, gap / objective
 
-    def _step(self, strength: float, slope: Array, objective: float, share: float) -> bool:
-        """Take one Newton step; whether it had to be shortened."""
+    def _step(self, strength: float, gradient: Array, objective: float, share: float) -> bool:
+        """Take one Newton step with a line search; return whether it was shortened."""
         edges = self.edges
         flat, start = edges.build(self.columns)
         total = np.where(edges.weight.any(axis=1), edges.weight.sum(axis=1), 1.0)
-        edges.slope += edges.margin * (self.residual_sum / total)[:, None]
+        edges.gradient += edges.margin * (self.residual_sum / total)[:, None]
         before, moved = edges.value.copy(), np.zeros(edges.value.size)
         kernels.pair_descend(
             edges.first, edges.second, edges.place_first, edges.place_second, flat, start,
-            edges.degree, edges.slope, edges.value, moved, strength, share * strength,
+            edges.degree, edges.gradient, edges.value, moved, strength, share * strength,
         )  # fmt: skip
         shift = self.residual_sum.copy()
         np.add.at(shift, edges.first, -edges.margin[edges.first, edges.place_first] * moved)
         np.add.at(shift, edges.second, -edges.margin[edges.second, edges.place_second] * moved)
         shift /= total
         directional = float(
-            slope @ moved
+            gradient @ moved
             + strength * (np.abs(edges.value).sum() - np.abs(before).sum())
             - shift @ self.residual_sum
         )
@@ -205,7 +208,7 @@ class PairSolver:
         return scale < 1.0
 
     def _measure(self) -> None:
-        self.loss, self.spread = kernels.all_statistics(
+        self.loss, self.dual_curvature = kernels.all_statistics(
             self.eta, self.columns, self.nodes, self.residual, self.weight, self.residual_sum
         )
 
@@ -214,16 +217,16 @@ class PairSolver:
         product: Array = self.dense @ self.residual.T
         return product
 
-    def _slopes(self) -> Array:
-        """Slope of the loss in every coupling of the working set; those by node are kept there."""
+    def _gradients(self) -> Array:
+        """Gradient of the loss in the couplings of the working set, which stores it by node."""
         edges = self.edges
-        kernels.edge_slopes(
+        kernels.edge_gradients(
             self.columns, self.residual, edges.first, edges.second, edges.place_first,
-            edges.place_second, edges.slope,
+            edges.place_second, edges.gradient,
         )  # fmt: skip
         both: Array = (
-            edges.slope[edges.first, edges.place_first]
-            + edges.slope[edges.second, edges.place_second]
+            edges.gradient[edges.first, edges.place_first]
+            + edges.gradient[edges.second, edges.place_second]
         )
         return both
 
@@ -234,7 +237,7 @@ class PairSolver:
         return bool(first.size)
 
     def _gap(self, correlation: Array, objective: float, strength: float) -> float:
-        """Duality gap at the nearest feasible point of the dual."""
+        """Duality gap at a feasible point of the dual, scaled from the residuals."""
         above, factor = np.ones(self.n_nodes, np.bool_), np.ones(self.n_nodes)
         kernels.scale_nodes(self.nodes, self.ones, self.n_rows, self.residual_sum, above, factor)
         count = self.ones[:, None]

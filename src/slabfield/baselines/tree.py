@@ -1,4 +1,4 @@
-"""The tree of largest likelihood, after Chow and Liu."""
+"""The maximum likelihood tree of Chow and Liu."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-from slabfield import checks
-from slabfield.face import FieldModel
+from slabfield import encoding, validation
+from slabfield.estimators import FieldModel
 
 Array = NDArray[np.float64]
 
 
 class ChowLiuTree(FieldModel):
-    r"""The tree-shaped field of largest likelihood (Chow & Liu 1968).
+    r"""The maximum likelihood field among trees (Chow & Liu 1968).
 
-    The edges are a spanning tree of largest total mutual information. The field has exactly the
+    The edges are a spanning tree of maximum total mutual information. The field has exactly the
     marginals of the (smoothed) data on every node and on every edge of the tree:
 
     .. math:: P(x) = \prod_i P_i(x_i) \prod_{(i,j)} \frac{P_{ij}(x_i, x_j)}{P_i(x_i) P_j(x_j)}
@@ -27,28 +27,28 @@ class ChowLiuTree(FieldModel):
     Parameters
     ----------
     smoothing : float
-        Rows of fair, independent coins added to the data: a pair of nodes gets a quarter of this
-        in each cell of its table, a node half of it in each. At 0 the fit is plain maximum
-        likelihood, which needs every cell of every pair on the tree to occur.
+        Number of pseudo-rows of fair, independent coins added to the data: a quarter of it goes to
+        each cell of a pair's table, half of it to each value of a node. At 0 the fit is plain
+        maximum likelihood, for which every cell of every edge of the tree must occur.
     binarize : number, "median" or dict, optional
         Turn numeric columns into 1 where the value is at least this; a dict names columns.
 
     Attributes
     ----------
     coupling_ : array of shape (D, D)
-        D - 1 couplings that are not 0, unless two nodes of an edge are exactly independent; on
-        the 0/1 scale.
+        D - 1 couplings are nonzero, unless the nodes of an edge are exactly independent; on the
+        0/1 scale.
     bias_ : array of shape (D,)
     edges_ : array of shape (D - 1, 2)
         The tree.
     coding_notes_ : list of str
     coding_ : list of pairs
-        For each column its two labels, and the number it was cut at or None.
+        For each column its two labels, and its cut point or None.
     node_names_ : list of str
-        Those of the table, or x0, x1, ...
+        The column names of the table, or x0, x1, ...
     n_rows_, n_features_in_ : int
     feature_names_in_ : array of str
-        Only where the table had column names.
+        Only if the table had column names.
 
     Examples
     --------
@@ -77,13 +77,13 @@ class ChowLiuTree(FieldModel):
         ChowLiuTree
             Itself, fitted.
         """
-        checks.check_number("smoothing", self.smoothing, 0.0)
-        table = checks.code_binary(X, self.binarize)
+        validation.check_number("smoothing", self.smoothing, 0.0)
+        table = encoding.code_binary(X, self.binarize)
         cells = pair_tables(table.rows, float(self.smoothing))
         self.edges_ = _spanning_tree(mutual_information(cells))
         _refuse_empty(cells, self.edges_, table.names)
         self.bias_, self.coupling_ = _field_of(cells, self.edges_)
-        checks.keep_names(self, table)
+        encoding.keep_names(self, table)
         return self
 
 
@@ -95,12 +95,12 @@ def pair_tables(rows: NDArray[np.uint8], smoothing: float) -> Array:
     rows : array of shape (N, D)
         States, 0 or 1.
     smoothing : float
-        Rows of fair coins that are added.
+        Number of pseudo-rows of fair coins.
 
     Returns
     -------
     array of shape (2, 2, D, D)
-        P(x_i = a, x_j = b) at [a, b, i, j]; on the diagonal i = j the probabilities of the node.
+        P(x_i = a, x_j = b) at [a, b, i, j]; where i = j, the marginal probabilities of the node.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def mutual_information(cells: Array) -> Array:
     array([[0.   , 0.693],
            [0.693, 0.   ]])
     """
-    node = _node_probabilities(cells)
+    node = _node_marginals(cells)
     total = np.zeros(cells.shape[2:])
     for a in range(2):
         for b in range(2):
@@ -158,12 +158,12 @@ def mutual_information(cells: Array) -> Array:
     return total
 
 
-def _node_probabilities(cells: Array) -> Array:
+def _node_marginals(cells: Array) -> Array:
     return np.stack([np.diag(cells[0, 0]), np.diag(cells[1, 1])])
 
 
 def _spanning_tree(information: Array) -> NDArray[np.intp]:
-    # scipy takes the smallest tree and reads 0 as "no edge"
+    # scipy finds the minimum spanning tree and reads 0 as "no edge"
     cost = 1.0 + information.max() - np.triu(information, 1)
     tree = minimum_spanning_tree(np.triu(cost, 1)).tocoo()
     order = np.lexsort((tree.col, tree.row))
@@ -173,7 +173,7 @@ def _spanning_tree(information: Array) -> NDArray[np.intp]:
 def _refuse_empty(cells: Array, edges: NDArray[np.intp], names: list[str]) -> None:
     for i, j in edges:
         if np.any(cells[:, :, i, j] <= 0):
-            raise checks.InputError(
+            raise validation.InputError(
                 "Without smoothing, every combination of values of two nodes joined by the tree "
                 f"must occur; of {names[i]!r} and {names[j]!r} one never does, which makes their "
                 "coupling infinite. Pass smoothing=1."
@@ -182,12 +182,12 @@ def _refuse_empty(cells: Array, edges: NDArray[np.intp], names: list[str]) -> No
 
 def _field_of(cells: Array, edges: NDArray[np.intp]) -> tuple[Array, Array]:
     """Biases and couplings of the tree with these marginals."""
-    node = _node_probabilities(cells)
+    node = _node_marginals(cells)
     own = np.log(node[1] / node[0])
     bias, coupling = own.copy(), np.zeros(cells.shape[2:])
     for i, j in edges:
         log = np.log(cells[:, :, i, j])
-        # adding the pair's table and taking the two single ones away, read at x = 0 and x = 1
+        # log P_ij - log P_i - log P_j as biases and a coupling, from its values at x = 0 and 1
         bias[i] += log[1, 0] - log[0, 0] - own[i]
         bias[j] += log[0, 1] - log[0, 0] - own[j]
         coupling[i, j] = coupling[j, i] = log[1, 1] - log[1, 0] - log[0, 1] + log[0, 0]

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from slabfield.cli import options
-from slabfield.cli.failures import plain_failures
+from slabfield.cli.error_handling import handle_errors
 
 
 def bench(quiet: options.Quiet = False) -> None:
-    """Measure slabfield on this machine, beside recorded ratios; takes less than a minute.
+    """Measure speed ratios on this machine and compare them with recorded ones (under a minute).
 
-    Times differ between machines, ratios hardly do: where one is far from the record, something
-    keeps compiled code from being as fast as it can be.
+    Times differ between machines, ratios hardly do: a ratio far from the recorded one means that
+    compiled code runs slower than it should.
     """
-    with plain_failures(quiet=quiet):
+    with handle_errors(quiet=quiet):
         import sys
 
         from rich import box

@@ -1,4 +1,4 @@
-"""Options that several commands have, in the groups that ``--help`` shows."""
+"""Options shared by several commands, grouped as in ``--help``."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class Likelihood(StrEnum):
 
 
 class Preset(StrEnum):
-    """Which settings are used."""
+    """Which settings of the sampler are used."""
 
     default = "default"
     paper = "paper"
 
 
 class Missing(StrEnum):
-    """What is done about missing entries."""
+    """How missing entries are treated."""
 
     error = "error"
     drop = "drop"
@@ -39,8 +39,8 @@ File = Annotated[
     Path,
     typer.Argument(
         show_default=False,
-        help="A CSV, TSV, Parquet or Excel (.xlsx) file with names in its first line; text may be "
-        "packed with gzip.",
+        help="CSV, TSV, Parquet or Excel (.xlsx) file with column names in the first line; CSV and "
+        "TSV may be gzipped.",
     ),
 ]
 Columns = Annotated[
@@ -48,38 +48,38 @@ Columns = Annotated[
     typer.Option(
         metavar="A,B,C",
         rich_help_panel=DATA,
-        help="Use only these columns; a name that holds a comma goes in double quotes.",
+        help="Use only these columns; put a name that contains a comma in double quotes.",
     ),
 ]
 Drop = Annotated[
-    str | None, typer.Option(metavar="A,B,C", rich_help_panel=DATA, help="Leave these out.")
+    str | None, typer.Option(metavar="A,B,C", rich_help_panel=DATA, help="Leave these columns out.")
 ]
 Binarize = Annotated[
     str | None,
     typer.Option(
         metavar="NUM|NAME=NUM,...",
         rich_help_panel=DATA,
-        help="1 where a value is at least NUM, in every numeric column or in those named.",
+        help="Code values of at least NUM as 1 and others as 0, in all numeric columns or in those "
+        "named.",
     ),
 ]
 Na = Annotated[
     Missing,
     typer.Option(
         rich_help_panel=DATA,
-        help="Missing entries: refuse them, drop their rows, or draw them along with the field.",
+        help="Missing entries: refuse them, drop their rows, or impute them during sampling.",
     ),
 ]
 Sheet = Annotated[
     str | None,
-    typer.Option(rich_help_panel=DATA, help="Sheet of an Excel file; the first if not given."),
+    typer.Option(rich_help_panel=DATA, help="Sheet of an Excel file; the first by default."),
 ]
 Forbid = Annotated[
     list[str] | None,
     typer.Option(
         metavar="A:B",
         rich_help_panel=EDGES,
-        help="There is no edge between columns A and B. Repeat it for more, or name a CSV file of "
-        "pairs: @FILE.",
+        help="Exclude the edge between A and B. Repeatable; @FILE reads pairs from a CSV file.",
     ),
 ]
 Require = Annotated[
@@ -87,7 +87,7 @@ Require = Annotated[
     typer.Option(
         metavar="A:B",
         rich_help_panel=EDGES,
-        help="There is an edge between columns A and B; likewise.",
+        help="Force the edge between A and B. Repeatable; @FILE reads pairs from a CSV file.",
     ),
 ]
 Inclusion = Annotated[
@@ -95,42 +95,47 @@ Inclusion = Annotated[
     typer.Option(
         metavar="P|A:B=P",
         rich_help_panel=EDGES,
-        help="Prior probability of every edge, or of that between columns A and B (repeat it, or "
-        "name a CSV file of columns and probabilities: @FILE); learnt if not given.",
+        help="Prior probability of all edges (P), or of the edge between A and B (A:B=P). "
+        "Repeatable; @FILE reads pairs and probabilities from a CSV file. Learned by default.",
     ),
 ]
-Groups = Annotated[
+Communities = Annotated[
     str | None,
     typer.Option(
         metavar="FILE",
         rich_help_panel=EDGES,
-        help="A CSV file with the group of every column: name, group.",
+        help="CSV file with a column name and its community on each line.",
     ),
 ]
 Within = Annotated[
     float | None,
     typer.Option(
-        metavar="P", rich_help_panel=EDGES, help="Prior probability of edges within a group."
+        metavar="P", rich_help_panel=EDGES, help="Prior probability of edges within a community."
     ),
 ]
 Between = Annotated[
     float | None,
     typer.Option(
-        metavar="P", rich_help_panel=EDGES, help="Prior probability of edges between groups."
+        metavar="P", rich_help_panel=EDGES, help="Prior probability of edges between communities."
     ),
 ]
 Engine = Annotated[
     Likelihood,
-    typer.Option(rich_help_panel=RUN, help="auto: exact where the table of all states is small."),
+    typer.Option(
+        rich_help_panel=RUN,
+        help="How to compute the likelihood; auto is exact up to 20 columns, particles above.",
+    ),
 ]
-Settled = Annotated[
+PresetOption = Annotated[
     Preset,
-    typer.Option(rich_help_panel=RUN, help="paper: the settings of Chen and Welling (2012)."),
+    typer.Option(
+        rich_help_panel=RUN, help="paper: the settings of Chen and Welling (2012), much slower."
+    ),
 ]
 Chains = Annotated[
     int,
     typer.Option(
-        min=1, rich_help_panel=RUN, help="Independent runs; four or more show convergence."
+        min=1, rich_help_panel=RUN, help="Independent chains; at least four to assess convergence."
     ),
 ]
 Draws = Annotated[
@@ -138,7 +143,8 @@ Draws = Annotated[
     typer.Option(
         metavar="N|auto",
         rich_help_panel=RUN,
-        help="Draws kept of each chain; auto, unless --preset says otherwise: until converged.",
+        help="Draws kept per chain; auto runs until convergence (default, except for --preset "
+        "paper).",
     ),
 ]
 Budget = Annotated[
@@ -146,26 +152,29 @@ Budget = Annotated[
     typer.Option(
         metavar="SECONDS",
         rich_help_panel=RUN,
-        help="Stop then, with the draws that there are; warm-up takes half of it at most.",
+        help="Stop after SECONDS; at most half is spent on warm-up.",
     ),
 ]
 Warmup = Annotated[
-    int | None, typer.Option(min=0, rich_help_panel=RUN, help="Draws thrown away before those.")
+    int | None,
+    typer.Option(min=0, rich_help_panel=RUN, help="Warm-up draws per chain (discarded)."),
 ]
 Seed = Annotated[
     int | None,
-    typer.Option(min=0, rich_help_panel=RUN, help="The same seed gives the same result."),
+    typer.Option(
+        min=0, rich_help_panel=RUN, help="Random seed; the same seed gives the same result."
+    ),
 ]
 Jobs = Annotated[
     int | None,
-    typer.Option(rich_help_panel=RUN, help="Chains run at the same time; -1: all cores."),
+    typer.Option(rich_help_panel=RUN, help="Chains to run in parallel; all cores by default."),
 ]
 MaxMemory = Annotated[
     str | None,
     typer.Option(
         metavar="SIZE",
         rich_help_panel=RUN,
-        help="Refuse a run that takes more, for example 4GB; what is available if not given.",
+        help="Memory limit, for example 4GB (default: available memory); larger runs are refused.",
     ),
 ]
 Cluster = Annotated[
@@ -173,13 +182,11 @@ Cluster = Annotated[
     typer.Option(
         metavar="tcp://HOST:PORT",
         rich_help_panel=RUN,
-        help="Run on the workers of this Dask scheduler (needs the extra dask).",
+        help="Run on the workers of this Dask scheduler (requires the dask extra).",
     ),
 ]
-Out = Annotated[
-    Path, typer.Option(rich_help_panel=OUTPUT, help="Folder for everything that is written.")
-]
+Out = Annotated[Path, typer.Option(rich_help_panel=OUTPUT, help="Output folder.")]
 Quiet = Annotated[
     bool,
-    typer.Option("--quiet", rich_help_panel=OUTPUT, help="Print warnings and errors only."),
+    typer.Option("--quiet", rich_help_panel=OUTPUT, help="Print only warnings and errors."),
 ]

@@ -1,4 +1,4 @@
-"""Data with known truth, drawn exactly, and small real data."""
+"""Exact samples from known fields, and small real data sets."""
 
 from slabfield.datasets.block import make_block
 from slabfield.datasets.digits import load_digits_binary

@@ -1,10 +1,9 @@
-"""Groups of nodes with strong positive couplings inside."""
+"""Block fields: groups of nodes with positive couplings inside."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from slabfield.checks import check_number, check_positive_int
 from slabfield.datasets.simulated import (
     N_SWEEPS,
     Method,
@@ -14,7 +13,8 @@ from slabfield.datasets.simulated import (
     simulate,
     two_streams,
 )
-from slabfield.exact.elimination import MEMORY_LIMIT
+from slabfield.inference.elimination import MEMORY_LIMIT
+from slabfield.validation import check_number, check_positive_int
 
 
 def make_block(
@@ -31,11 +31,11 @@ def make_block(
     memory_limit: int = MEMORY_LIMIT,
     n_sweeps: int = N_SWEEPS,
 ) -> Simulated:
-    """Draw a block field, and rows from it.
+    """Draw a random block field, and rows from it.
 
     Nodes come in groups: 0 to 3, 4 to 7 and 8 to 11 with the defaults. An edge is present with
-    one probability within a group and another across groups. Ising couplings are normal, those
-    within a group without their sign, and so are Ising biases.
+    one probability within a group and another across groups. Ising couplings and biases are
+    normal; couplings within a group are made positive.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def make_block(
     coupling_scale, bias_scale : float
         Standard deviations of couplings and biases, on the Ising scale.
     method, memory_limit, n_sweeps
-        How rows are drawn, as in `draw_rows`.
+        How rows are sampled, as in `draw_rows`.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The small handwritten digits that scikit-learn carries, as binary pixels."""
+"""The small handwritten digits that come with scikit-learn, as binary pixels."""
 
 from __future__ import annotations
 
@@ -10,21 +10,22 @@ if TYPE_CHECKING:
     import pandas as pd
 
 THRESHOLD = 4
-"""A pixel, 0 to 16 in the source, is 1 from here on: a quarter of full ink."""
+"""Smallest gray value, from 0 to 16, at which a pixel is 1: a quarter of the maximum."""
 
 
 def load_digits_binary(pool: int | None = None) -> pd.DataFrame:
-    """Load 1,797 handwritten digits of 8 x 8 pixels, binarised; no network is needed.
+    """Load 1,797 handwritten digits of 8 x 8 pixels, binarized; no network is needed.
 
-    A pixel is 1 where its grey value, from 0 to 16, is at least 4. At that threshold 8 of the 64
-    pixels are 0 in every image: r0c0, r1c0, r2c0, r3c0, r3c7, r4c0, r4c7 and r7c0. They are
-    kept. None of the 16 pooled pixels is constant; their means go from 0.008 (r3c0) to 0.94 (r2c2).
+    A pixel is 1 where its gray value, from 0 to 16, is at least 4. At that threshold 8 of the 64
+    pixels are 0 in every image: r0c0, r1c0, r2c0, r3c0, r3c7, r4c0, r4c7 and r7c0. They are not
+    dropped. None of the 16 pooled pixels is constant; their means range from 0.008 (r3c0) to 0.94
+    (r2c2).
 
     Parameters
     ----------
     pool : None or 2
-        2 takes the means of blocks of 2 x 2 binary pixels, which gives 4 x 4, and makes a pixel
-        of them 1 where the mean is at least one half.
+        2 pools blocks of 2 x 2 binary pixels, which gives 4 x 4 pixels. A pooled pixel is 1 where
+        the mean of its block is at least one half.
 
     Returns
     -------

@@ -1,10 +1,9 @@
-"""Nearest neighbours on a rectangle."""
+"""Lattice fields: edges between nearest neighbors on a rectangular grid."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from slabfield.checks import InputError, check_positive_int
 from slabfield.datasets.simulated import (
     N_SWEEPS,
     Method,
@@ -14,7 +13,8 @@ from slabfield.datasets.simulated import (
     simulate,
     two_streams,
 )
-from slabfield.exact.elimination import MEMORY_LIMIT
+from slabfield.inference.elimination import MEMORY_LIMIT
+from slabfield.validation import InputError, check_positive_int
 
 
 def make_lattice(
@@ -28,7 +28,7 @@ def make_lattice(
     memory_limit: int = MEMORY_LIMIT,
     n_sweeps: int = N_SWEEPS,
 ) -> Simulated:
-    """Draw a lattice field, and rows from it.
+    """Draw a random lattice field, and rows from it.
 
     Every node has an edge to the next one in its row and in its column of the lattice: 180 edges
     on 10 x 10 nodes. Ising couplings and biases are normal.
@@ -44,8 +44,8 @@ def make_lattice(
     coupling_scale, bias_scale : float
         Standard deviations of couplings and biases, on the Ising scale.
     method, memory_limit, n_sweeps
-        How rows are drawn, as in `draw_rows`. Elimination takes about 18 x 18 nodes within the
-        default limit, and any length at a smaller width.
+        How rows are sampled, as in `draw_rows`. Variable elimination reaches about 18 x 18 nodes
+        within the default limit, and any length at a smaller width.
 
     Returns
     -------

@@ -9,16 +9,21 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slabfield.checks import check_positive_int
 from slabfield.datasets.mnist_files import find_images, from_openml
 from slabfield.datasets.simulated import RandomState
+from slabfield.validation import check_positive_int
 
 DATA_VARIABLE = "SLABFIELD_DATA"
 """Environment variable that names the folder of real data."""
 
 THRESHOLD = 50
+"""Gray value, from 0 to 255, above which a pixel is 1."""
+
 PATCH = (9, 12)
+"""Height and width of the patch, or the reverse, in pooled pixels."""
+
 SMALLEST_MEAN = 1e-4
+"""Smallest distance from 0 and 1 of the training mean of every pixel of the patch."""
 
 WAYS = (
     "Either (1) set the environment variable SLABFIELD_DATA to a folder that holds mnist.npz "
@@ -57,21 +62,21 @@ def load_mnist_patches(
 ) -> MnistPatches:
     """Load the binary 9 x 12 patches of MNIST digits, 108 nodes.
 
-    A pixel of the 28 x 28 image is 1 where its grey value is above 50; blocks of 2 x 2 of them
-    are 1 where their mean is at least one half, which gives 14 x 14; of these the most central
-    patch is taken, 9 x 12 or 12 x 9, in which the mean of every pixel over all training images is
-    within [0.0001, 0.9999]. Most central means that its centre is nearest to the image's; of
-    equal ones 9 x 12 comes before 12 x 9, and then the one nearest to the top left.
+    A pixel of the 28 x 28 image is 1 where its gray value is above 50. Blocks of 2 x 2 of these
+    are pooled: a block is 1 where its mean is at least one half, which gives 14 x 14 pixels. The
+    patch, 9 x 12 or 12 x 9, is the most central one in which the mean of every pixel over all
+    training images is within [0.0001, 0.9999]: the one whose center is nearest to the image's. Of
+    equally central ones, 9 x 12 comes before 12 x 9, and then the one nearest to the top left.
 
     Parameters
     ----------
     n_train : int, optional
-        Number of training rows, drawn without replacement; all of them where it is left out. The
-        patch is chosen from all training images, so it does not depend on this.
+        Number of training rows, drawn without replacement; None takes all. The patch does not
+        depend on it, because it is chosen from all training images.
     source : str or path, optional
-        Where MNIST is. Left out: the folder in the environment variable ``SLABFIELD_DATA``. A
-        path: a folder with ``mnist.npz`` or with the standard idx files (.gz or not; labels are
-        not read), or an npz file. ``"openml"``: download it; the network is used in no other case.
+        Where MNIST is. None: the folder in the environment variable ``SLABFIELD_DATA``. A path: a
+        folder with ``mnist.npz`` or with the standard idx files (.gz or not; labels are not read),
+        or an npz file. ``"openml"``: download it; the network is used in no other case.
     random_state : int, numpy.random.Generator or None
         Source of randomness for the choice of training rows.
 
@@ -103,7 +108,7 @@ def load_mnist_patches(
 
 
 def _images(source: str | os.PathLike[str] | None) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Training and test images, (n, 28, 28), from wherever the user says."""
+    """Training and test images, (n, 28, 28), from the given source."""
     if source == "openml":
         return from_openml()
     where = "the path given as source"
@@ -123,7 +128,7 @@ def _images(source: str | os.PathLike[str] | None) -> tuple[NDArray[np.uint8], N
 
 
 def _small_and_binary(images: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Threshold, and pool to half the height and width."""
+    """Threshold the images, and pool them to half the height and width."""
     blocks = (images > THRESHOLD).reshape(-1, 14, 2, 14, 2)
     pooled: NDArray[np.bool_] = blocks.sum(axis=(2, 4), dtype=np.uint8) >= 2
     return pooled
@@ -138,7 +143,7 @@ def _most_central_patch(mean: NDArray[np.float64]) -> tuple[tuple[int, int], tup
         for row in range(image_height - height + 1):
             for column in range(image_width - width + 1):
                 if varies[row : row + height, column : column + width].all():
-                    # Twice the distances between centres, to stay with whole numbers.
+                    # Twice the distances between centers, to keep whole numbers.
                     down = 2 * row + height - image_height
                     right = 2 * column + width - image_width
                     found.append((down**2 + right**2, order, (row, column), (height, width)))

@@ -11,9 +11,14 @@ from numpy.typing import NDArray
 Images = NDArray[np.uint8]
 
 IDX_NAMES = {"train": "train-images-idx3-ubyte", "test": "t10k-images-idx3-ubyte"}
-IDX_MAGIC = 0x00000803  # unsigned bytes in three dimensions
+IDX_MAGIC = 0x00000803
+"""First four bytes of an idx file of unsigned bytes in three dimensions."""
+
 SIDE = 28
+"""Height and width of an image, in pixels."""
+
 N_TRAIN = 60_000
+"""Number of training images, which come first on OpenML."""
 
 
 def find_images(path: Path) -> tuple[Images, Images] | None:
@@ -28,7 +33,7 @@ def find_images(path: Path) -> tuple[Images, Images] | None:
     Returns
     -------
     train, test : arrays of shape (n, 28, 28), uint8; or None
-        None where nothing of the kind is there.
+        None if there are no such files.
 
     Examples
     --------
@@ -48,7 +53,7 @@ def find_images(path: Path) -> tuple[Images, Images] | None:
 
 
 def from_openml() -> tuple[Images, Images]:
-    """Download MNIST from openml.org (kept by scikit-learn in its data folder).
+    """Download MNIST from openml.org; scikit-learn caches it in its data folder.
 
     Returns
     -------
@@ -85,7 +90,7 @@ def _from_npz(path: Path) -> tuple[Images, Images]:
 
 
 def _idx_file(folder: Path, name: str) -> Path | None:
-    """Find a standard file; some copies have a dot for the second hyphen."""
+    """Find a standard file; some copies have a dot in place of the second hyphen."""
     stems = [name, name.replace("-idx3", ".idx3")]
     files = (folder / (stem + ending) for stem in stems for ending in ("", ".gz"))
     return next((file for file in files if file.is_file()), None)
@@ -100,7 +105,7 @@ def _from_idx(path: Path) -> Images:
     if header != expected or len(raw) != 16 + expected[1] * SIDE**2:
         raise ValueError(
             f"{path.name} must be an idx file of {SIDE} x {SIDE} images; found {len(raw):,} bytes "
-            f"that begin with the numbers {header}. Fetch the file again."
+            f"that begin with the numbers {header}. Download the file again."
         )
     return np.frombuffer(raw, dtype=np.uint8, offset=16).reshape(-1, SIDE, SIDE)
 
@@ -109,6 +114,6 @@ def _checked(images: NDArray[np.generic], name: str) -> Images:
     if images.ndim != 3 or images.shape[1:] != (SIDE, SIDE) or images.dtype != np.uint8:
         raise ValueError(
             f"The images of {name} must be of shape (n, {SIDE}, {SIDE}) and type uint8; found "
-            f"{images.shape} and {images.dtype}. Save the grey values 0 to 255 in that shape."
+            f"{images.shape} and {images.dtype}. Save the gray values 0 to 255 in that shape."
         )
     return images.astype(np.uint8, copy=False)

@@ -1,8 +1,7 @@
-"""Random graphs of a given mean degree, for scale."""
+"""Fields on random graphs of a given mean degree."""
 
 from __future__ import annotations
 
-from slabfield.checks import InputError, check_positive_int
 from slabfield.datasets.simulated import (
     N_SWEEPS,
     Method,
@@ -12,7 +11,8 @@ from slabfield.datasets.simulated import (
     simulate,
     two_streams,
 )
-from slabfield.exact.elimination import MEMORY_LIMIT
+from slabfield.inference.elimination import MEMORY_LIMIT
+from slabfield.validation import InputError, check_positive_int
 
 
 def make_random(
@@ -29,8 +29,9 @@ def make_random(
 ) -> Simulated:
     """Draw a field on a random graph, and rows from it.
 
-    Every pair of nodes has an edge with the same probability, independently, such that a node
-    has ``mean_degree`` neighbours on average. Ising couplings and biases are normal.
+    Every pair of nodes has an edge independently with the same probability, such that a node has
+    ``mean_degree`` neighbors on average (an Erdos-Renyi graph). Ising couplings and biases are
+    normal.
 
     Parameters
     ----------
@@ -39,14 +40,14 @@ def make_random(
     n_nodes : int
         Number of nodes.
     mean_degree : float
-        Expected number of neighbours of a node, at most ``n_nodes - 1``.
+        Expected number of neighbors of a node, at most ``n_nodes - 1``.
     random_state : int, numpy.random.Generator or None
         Source of randomness. The field of a given seed does not depend on ``n_rows``.
     coupling_scale, bias_scale : float
         Standard deviations of couplings and biases, on the Ising scale.
     method, memory_limit, n_sweeps
-        How rows are drawn, as in `draw_rows`. With the default degree and limit exact draws
-        reach about 110 nodes; beyond, ask for ``method="gibbs"``.
+        How rows are sampled, as in `draw_rows`. With the default degree and limit, exact sampling
+        reaches about 110 nodes; beyond, pass ``method="gibbs"``.
 
     Returns
     -------

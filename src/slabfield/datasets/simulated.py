@@ -1,4 +1,4 @@
-"""Rows drawn from a known field, exactly wherever that is possible."""
+"""Rows sampled from a known field, exactly wherever that is feasible."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from slabfield.checks import InputError, check_choice, check_number, check_positive_int
-from slabfield.datasets.gibbs import gibbs_rows
-from slabfield.exact import elimination, enumeration
-from slabfield.exact.planning import readable_bytes
+from slabfield.datasets.gibbs_rows import gibbs_rows
+from slabfield.inference import elimination, enumeration
+from slabfield.inference.elimination_order import readable_bytes
 from slabfield.models.field import BinaryField
+from slabfield.validation import InputError, check_choice, check_number, check_positive_int
 
 Method = Literal["auto", "enumeration", "elimination", "gibbs"]
 RandomState = int | np.random.Generator | None
 
 N_SWEEPS = 1_000
-"""Sweeps of ``method="gibbs"`` where nothing else is said."""
+"""Default number of sweeps of ``method="gibbs"``."""
 
 
 class Simulated(NamedTuple):
@@ -32,11 +32,11 @@ class Simulated(NamedTuple):
     """
 
     field: BinaryField
-    """The truth."""
+    """The true field."""
     rows: NDArray[np.uint8]
     """Independent draws from it, 0 or 1, shape (n, D)."""
     method: str
-    """How they were drawn: 'enumeration', 'elimination' or 'gibbs'."""
+    """How they were sampled: 'enumeration', 'elimination' or 'gibbs'."""
 
 
 def draw_rows(
@@ -48,27 +48,27 @@ def draw_rows(
     memory_limit: int = elimination.MEMORY_LIMIT,
     n_sweeps: int = N_SWEEPS,
 ) -> NDArray[np.uint8]:
-    """Draw rows from a field, such as test rows from a field that was made before.
+    """Sample rows from a known field, such as test rows from a field that was simulated earlier.
 
     Parameters
     ----------
     field : BinaryField
-        What to draw from.
+        The field to sample from.
     n_rows : int
-        How many rows.
+        Number of rows.
     random_state : int, numpy.random.Generator or None
         Source of randomness.
     method : {'auto', 'enumeration', 'elimination', 'gibbs'}
-        'auto' draws exactly: by enumeration up to 20 nodes, else by variable elimination where
-        its tables fit the memory limit, and else refuses. 'gibbs' draws approximately, at any
-        size: every row is the end of its own Gibbs run from a state of fair coins. It is never
-        taken unasked.
+        'auto' samples exactly: by enumeration up to 20 nodes, else by variable elimination if its
+        tables fit the memory limit, and else refuses. 'gibbs' samples approximately, at any size:
+        every row is the last state of its own Gibbs run from a uniformly random state. 'auto'
+        never falls back to it.
     memory_limit : int
-        Most bytes of tables for 'elimination'.
+        Upper limit on the bytes of the tables of 'elimination'.
     n_sweeps : int
-        Length of the run behind each row, for 'gibbs'. The default of 1,000 is long for fields
-        that mix within tens of sweeps, as sparse ones with Ising couplings of about 0.5 do; a
-        field with strong couplings or several modes may need far more, or never forget its start.
+        Number of sweeps of each run of 'gibbs'. The default of 1,000 is long for fields that mix
+        within tens of sweeps, such as sparse ones with Ising couplings of about 0.5. A field with
+        strong couplings or several modes may need far more, or never forget its initial state.
 
     Returns
     -------
@@ -87,14 +87,14 @@ def draw_rows(
 
 
 def two_streams(random_state: RandomState) -> tuple[np.random.Generator, np.random.Generator]:
-    """Split a seed into a stream for the field and one for the rows.
+    """Split a seed into a random stream for the field and one for the rows.
 
-    The field then does not depend on how many rows are drawn.
+    The field then does not depend on the number of rows.
 
     Parameters
     ----------
     random_state : int, numpy.random.Generator or None
-        Source of randomness. A generator that is given again yields other streams.
+        Source of randomness. The same generator object yields other streams on each call.
 
     Returns
     -------
@@ -120,7 +120,7 @@ def simulate(
     memory_limit: int,
     n_sweeps: int,
 ) -> Simulated:
-    """Draw rows and say how they were drawn.
+    """Sample rows from a field, and record how they were sampled.
 
     Parameters
     ----------
@@ -154,18 +154,18 @@ def ising_field(
     bias_scale: float,
     positive: NDArray[np.bool_] | None = None,
 ) -> BinaryField:
-    """Field with Gaussian Ising couplings on given edges, and Gaussian Ising biases.
+    """Draw a field with normal Ising couplings on given edges, and normal Ising biases.
 
     Parameters
     ----------
     edges : array of shape (D, D), bool
-        Which pairs have an edge; the part above the diagonal is read.
+        Which pairs have an edge; only entries above the diagonal are read.
     rng : numpy.random.Generator
         Source of randomness: one normal number for each edge, then one for each node.
     coupling_scale, bias_scale : float
         Standard deviations.
     positive : array of shape (D, D), bool, optional
-        Pairs whose coupling is taken without its sign.
+        Pairs whose coupling is replaced by its absolute value.
 
     Returns
     -------
@@ -215,6 +215,6 @@ def _draw(
             f"Exact draws from this field of {field.n_nodes} nodes and {field.n_edges} edges are "
             "out of reach; the tables of variable elimination need at least "
             f"{readable_bytes(error.needed_bytes)}, and memory_limit is "
-            f"{readable_bytes(error.memory_limit)}. Ask for approximate draws by name with "
+            f"{readable_bytes(error.memory_limit)}. Ask for approximate draws with "
             'method="gibbs", raise memory_limit, or make the graph smaller or sparser.'
         ) from error

@@ -1,4 +1,4 @@
-"""How good a learnt field is: likelihoods of held-out rows, and recovery of known edges.
+"""Evaluation of learned fields: likelihoods of held-out rows, and recovery of known edges.
 
 Examples
 --------
@@ -13,21 +13,12 @@ Examples
 
 from __future__ import annotations
 
-from slabfield.evaluate.conditional import (
+from slabfield.evaluate.conditional_likelihood import (
     conditional_log_likelihood,
     lattice_patches,
     pseudo_log_likelihood,
 )
-from slabfield.evaluate.fields import draw_fields
-from slabfield.evaluate.likelihood import (
-    LogLikelihood,
-    LogPartition,
-    log_likelihood,
-    log_partition,
-)
-from slabfield.evaluate.prediction import node_probabilities
-from slabfield.evaluate.sampling import draw_rows
-from slabfield.evaluate.structure import (
+from slabfield.evaluate.edge_recovery import (
     EdgeRecovery,
     PrecisionRecallCurve,
     calibration,
@@ -35,6 +26,10 @@ from slabfield.evaluate.structure import (
     edge_recovery,
     precision_recall,
 )
+from slabfield.evaluate.fields import draw_fields
+from slabfield.evaluate.likelihood import LogLikelihood, LogPartition, log_likelihood, log_partition
+from slabfield.evaluate.prediction import node_probabilities
+from slabfield.evaluate.sampling import sample_rows
 
 __all__ = [
     "EdgeRecovery",
@@ -44,7 +39,6 @@ __all__ = [
     "calibration",
     "conditional_log_likelihood",
     "draw_fields",
-    "draw_rows",
     "edge_density",
     "edge_recovery",
     "lattice_patches",
@@ -53,4 +47,5 @@ __all__ = [
     "node_probabilities",
     "precision_recall",
     "pseudo_log_likelihood",
+    "sample_rows",
 ]

@@ -1,4 +1,4 @@
-"""What can be evaluated: one field, a fitted estimator, or a mixture of fields."""
+"""Models that can be evaluated: a field, a fitted estimator, or a mixture of fields."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from slabfield import checks
+from slabfield import validation
 from slabfield.models.field import BinaryField
 from slabfield.posterior import Posterior
 
@@ -19,12 +19,12 @@ Evaluable: TypeAlias = Any
 
 
 def as_fields(model: Evaluable) -> list[BinaryField]:
-    """Return the fields that a model is a mixture of; one field is a mixture of one.
+    """Return the components of a mixture of fields; a single field is a mixture of one.
 
     Parameters
     ----------
     model : BinaryField, fitted estimator, or sequence of these
-        What to evaluate.
+        The model to evaluate.
 
     Returns
     -------
@@ -44,9 +44,9 @@ def as_fields(model: Evaluable) -> list[BinaryField]:
     fields = [_as_field(member) for member in members]
     if not fields or len({field.n_nodes for field in fields}) > 1:
         found = sorted({field.n_nodes for field in fields})
-        raise checks.InputError(
+        raise validation.InputError(
             "A mixture needs at least one field, and all over the same nodes; found "
-            f"{len(fields)} fields, of {found} nodes. Pass fields learnt from the same columns."
+            f"{len(fields)} fields, of {found} nodes. Pass fields learned from the same columns."
         )
     return fields
 
@@ -56,8 +56,8 @@ def _as_field(member: Any) -> BinaryField:
         return member
     if hasattr(member, "bias_") and hasattr(member, "coupling_"):
         return BinaryField(member.bias_, member.coupling_)
-    raise checks.InputError(
-        "What is evaluated must be a BinaryField, a fitted estimator, or a list of these; got "
+    raise validation.InputError(
+        "The model must be a BinaryField, a fitted estimator, or a list of these; got "
         f"{type(member).__name__}. Fit the estimator first, or build BinaryField(bias, coupling); "
         "draw_fields turns a Posterior into a list."
     )
@@ -69,14 +69,14 @@ def draw_fields(posterior: Posterior, n_fields: int = 100) -> list[BinaryField]:
     Parameters
     ----------
     posterior : Posterior
-        What a fit returned.
+        The posterior of a fit.
     n_fields : int
-        How many draws, at most as many as there are.
+        Number of draws; all are used if there are fewer.
 
     Returns
     -------
     list of BinaryField
-        One for each draw taken.
+        One for each of these draws.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def draw_fields(posterior: Posterior, n_fields: int = 100) -> list[BinaryField]:
     >>> len(draw_fields(posterior, 20))
     20
     """
-    n_fields = checks.check_positive_int("n_fields", n_fields)
+    n_fields = validation.check_positive_int("n_fields", n_fields)
     return [field_of_draw(posterior, int(k)) for k in posterior.draws.evenly_spaced(n_fields)]
 
 
@@ -97,14 +97,14 @@ def field_of_draw(posterior: Posterior, draw: int) -> BinaryField:
     Parameters
     ----------
     posterior : Posterior
-        What a fit returned.
+        The posterior of a fit.
     draw : int
-        Which draw: those of the first chain come first.
+        Index of the draw; those of the first chain come first.
 
     Returns
     -------
     BinaryField
-        With the edges that are present in this draw.
+        The field with the edges that are present in this draw.
 
     Examples
     --------
@@ -135,14 +135,14 @@ def _ends(n_nodes: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 
 def check_rows(rows: ArrayLike, n_nodes: int) -> NDArray[np.uint8]:
-    """Return rows of 0 and 1 as wide as the fields; refuse others.
+    """Check that rows hold 0 and 1 and have a column for each node, and return them.
 
     Parameters
     ----------
     rows : array of shape (N, D)
         States.
     n_nodes : int
-        Nodes of the fields.
+        Number of nodes of the fields.
 
     Returns
     -------
@@ -157,21 +157,21 @@ def check_rows(rows: ArrayLike, n_nodes: int) -> NDArray[np.uint8]:
     """
     states = np.asarray(rows)
     if states.ndim != 2 or states.shape[1] != n_nodes or not len(states):
-        raise checks.InputError(
+        raise validation.InputError(
             f"rows must be a table of {n_nodes} columns, one for each node, with at least one "
             f"row; found an array of shape {states.shape}. Pass rows of shape (N, {n_nodes})."
         )
-    strange = states[(states != 0) & (states != 1)]
-    if strange.size:
-        raise checks.InputError(
-            f"rows must hold only 0 and 1; they also hold {np.unique(strange)[:5].tolist()}. Code "
+    invalid = states[(states != 0) & (states != 1)]
+    if invalid.size:
+        raise validation.InputError(
+            f"rows must hold only 0 and 1; they also hold {np.unique(invalid)[:5].tolist()}. Code "
             "them as the training table was coded: the larger of two numbers is 1."
         )
     return np.ascontiguousarray(states.astype(np.uint8))
 
 
 def log_mean_exp(values: Array) -> Array:
-    """Logarithm of the mean of exponentials, along the first axis.
+    """Logarithm of the mean of exponentials along the first axis.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Log-likelihoods of whole rows: exact where that can be, else with an error bar."""
+"""Log-likelihoods of whole rows: exact where feasible, else estimates with standard errors."""
 
 from __future__ import annotations
 
@@ -7,24 +7,29 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from slabfield import checks
-from slabfield.datasets.runs import neighbour_lists
+from slabfield import validation
+from slabfield.datasets.gibbs_runs import neighbor_lists
 from slabfield.evaluate.fields import Array, Evaluable, as_fields, check_rows, log_mean_exp
-from slabfield.exact import elimination, enumeration
+from slabfield.inference import elimination, enumeration
 from slabfield.kernels.annealing import anneal
-from slabfield.kernels.gibbs import new_lanes
+from slabfield.kernels.gibbs import new_streams
 from slabfield.models.field import BinaryField
 
 Method = Literal["auto", "enumeration", "elimination", "annealing"]
 RandomState = int | np.random.Generator | None
 
 N_PARTICLES = 512
+"""Default number of annealed particles."""
+
 N_TEMPERATURES = 2_000
-LARGEST_BASE = 4.0
+"""Default number of steps of the temperature ladder."""
+
+MAX_BASE_BIAS = 4.0
+"""Largest magnitude of a bias of the independent field at the start of annealing, in log odds."""
 
 
 class LogPartition(NamedTuple):
-    """A normalising constant and how well it is known.
+    """A log normalizing constant and its standard error.
 
     Examples
     --------
@@ -39,15 +44,15 @@ class LogPartition(NamedTuple):
     value: float
     """log Z."""
     standard_error: float
-    """Standard error of the value; 0 where it is exact."""
+    """Standard error of the value; 0 if it is exact."""
     method: str
     """'enumeration', 'elimination' or 'annealing'."""
     effective_particles: float
-    """Particles that the annealed weights are worth; infinite where the value is exact."""
+    """Effective sample size of the annealed weights; infinite if the value is exact."""
 
 
 class LogLikelihood(NamedTuple):
-    """Log probabilities of rows and how well they are known.
+    """Log probabilities of rows and their standard errors.
 
     Examples
     --------
@@ -62,9 +67,9 @@ class LogLikelihood(NamedTuple):
     values: Array
     """log P(row), shape (N,)."""
     standard_error: Array
-    """Standard error of each, shape (N,). The errors of the rows are those of the same log Z."""
+    """Standard error of each, shape (N,). The errors of all rows stem from the same log Z."""
     method: str
-    """'enumeration', 'elimination' or 'annealing'; of a mixture, the least exact one used."""
+    """'enumeration', 'elimination' or 'annealing'; for a mixture, the least exact one used."""
 
 
 def log_partition(
@@ -77,25 +82,25 @@ def log_partition(
     n_temperatures: int = N_TEMPERATURES,
     n_sweeps: int = 1,
 ) -> LogPartition:
-    """Logarithm of the normalising constant of a field.
+    """Logarithm of the normalizing constant of a field.
 
     Parameters
     ----------
     field : BinaryField
         The field.
     method : {"auto", "enumeration", "elimination", "annealing"}
-        "auto" enumerates up to 20 nodes, else eliminates variables where the tables fit the
-        memory limit, and else anneals.
+        "auto" enumerates up to 20 nodes, else uses variable elimination if the tables fit the
+        memory limit, and else annealed importance sampling.
     random_state : int, numpy.random.Generator or None
         Source of randomness of "annealing".
     memory_limit : int
-        Most bytes of tables of "elimination".
+        Upper limit on the bytes of the tables of "elimination".
     n_particles, n_temperatures, n_sweeps : int
-        Annealed importance sampling (Neal 2001): particles, steps of the ladder from an
-        independent field, and Gibbs sweeps at each. The error bar is that of the mean of the
-        weights; where only a few particles carry the weight (``effective_particles`` below about
-        a tenth of them) the value is likely too low and the bar too small, and more temperatures
-        are needed.
+        Annealed importance sampling (Neal 2001): number of particles, of steps of the temperature
+        ladder from an independent field, and of Gibbs sweeps at each step. The standard error is
+        that of the mean weight. If only a few particles carry the weight
+        (``effective_particles`` below about a tenth of them), the value is likely too low and its
+        standard error too small; more temperatures are then needed.
 
     Returns
     -------
@@ -113,7 +118,7 @@ def log_partition(
     >>> bool(abs(annealed.value - exact.value) < 4 * annealed.standard_error)
     True
     """
-    checks.check_choice("method", method, get_args(Method))
+    validation.check_choice("method", method, get_args(Method))
     if method == "enumeration" or (method == "auto" and field.n_nodes <= enumeration.MAX_NODES):
         return LogPartition(enumeration.log_partition(field), 0.0, "enumeration", np.inf)
     if method != "annealing":
@@ -123,9 +128,9 @@ def log_partition(
         except elimination.TableTooLargeError:
             if method == "elimination":
                 raise
-    n_particles = checks.check_positive_int("n_particles", n_particles, low=2)
-    n_temperatures = checks.check_positive_int("n_temperatures", n_temperatures)
-    n_sweeps = checks.check_positive_int("n_sweeps", n_sweeps)
+    n_particles = validation.check_positive_int("n_particles", n_particles, low=2)
+    n_temperatures = validation.check_positive_int("n_temperatures", n_temperatures)
+    n_sweeps = validation.check_positive_int("n_sweeps", n_sweeps)
     rng = np.random.default_rng(random_state)
     return _annealed(field, rng, n_particles, n_temperatures, n_sweeps)
 
@@ -150,7 +155,7 @@ def log_likelihood(
     rows : array of shape (N, D)
         States, 0 or 1.
     method, random_state, memory_limit, n_particles, n_temperatures, n_sweeps
-        How normalising constants are found, as in `log_partition`.
+        How normalizing constants are computed, as in `log_partition`.
 
     Returns
     -------
@@ -180,12 +185,13 @@ def log_likelihood(
         [f.log_potential(states) - c.value for f, c in zip(fields, constants, strict=True)]
     )
     mixed = log_mean_exp(logs)
-    # to first order, each field's error counts by its share of the row's probability
+    # to first order, the error of each field is weighted by its share of the row's probability
     shares = np.exp(logs - mixed) / len(fields)
     errors = np.array([c.standard_error for c in constants])
     used = {c.method for c in constants}
-    worst = next(m for m in ("annealing", "elimination", "enumeration") if m in used)
-    return LogLikelihood(mixed, np.sqrt(((shares * errors[:, None]) ** 2).sum(axis=0)), worst)
+    least_exact = next(m for m in ("annealing", "elimination", "enumeration") if m in used)
+    standard_error = np.sqrt(((shares * errors[:, None]) ** 2).sum(axis=0))
+    return LogLikelihood(mixed, standard_error, least_exact)
 
 
 def _annealed(
@@ -196,13 +202,13 @@ def _annealed(
     n_sweeps: int,
 ) -> LogPartition:
     base = _independent(field)
-    chance = 1 / (1 + np.exp(-base))
-    states = (rng.random((field.n_nodes, n_particles)) < chance[:, None]).astype(np.float32)
-    neighbours, weights, degree = neighbour_lists(field)
+    probability = 1 / (1 + np.exp(-base))
+    states = (rng.random((field.n_nodes, n_particles)) < probability[:, None]).astype(np.float32)
+    neighbors, weights, degree = neighbor_lists(field)
     log_weight = np.zeros(n_particles)
     anneal(
-        states, base, np.array(field.bias), neighbours, weights, degree,
-        np.linspace(0.0, 1.0, n_temperatures + 1), n_sweeps, new_lanes(n_particles, rng),
+        states, base, np.array(field.bias), neighbors, weights, degree,
+        np.linspace(0.0, 1.0, n_temperatures + 1), n_sweeps, new_streams(n_particles, rng),
         log_weight,
     )  # fmt: skip
     relative = np.exp(log_weight - log_weight.max())
@@ -214,10 +220,11 @@ def _annealed(
 
 
 def _independent(field: BinaryField) -> Array:
-    """Biases of the field on the Ising scale, its couplings taken away there.
+    """Biases of the independent field at the start of annealing.
 
-    Taken away on the 0/1 scale, couplings would leave biases that lean far to one side. A mean
-    field would settle in one mode of several: on lattices with Ising couplings of sd 1 the values
-    found from it were too low by 1. A base that is too sure does not cover the field.
+    The couplings are dropped on the Ising scale; on the 0/1 scale this would leave strongly
+    one-sided biases. A mean-field base would converge to one of several modes: on lattices with
+    Ising couplings of standard deviation 1, the resulting log Z was too low by 1. Biases are
+    clipped because a base distribution that is too concentrated does not cover the field.
     """
-    return np.asarray(np.clip(2 * field.to_ising()[0], -LARGEST_BASE, LARGEST_BASE))
+    return np.asarray(np.clip(2 * field.to_ising()[0], -MAX_BASE_BIAS, MAX_BASE_BIAS))

@@ -1,4 +1,4 @@
-"""Probabilities of single nodes given whatever else of a row is known."""
+"""Marginal probabilities of single nodes given the known entries of a row."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
 from scipy.special import expit, softmax
 
-from slabfield import checks
+from slabfield import validation
 from slabfield.evaluate.fields import Array, Evaluable, as_fields, check_rows
 from slabfield.models.field import BinaryField
 
@@ -17,13 +17,19 @@ Bools = NDArray[np.bool_]
 Nodes = NDArray[np.intp]
 
 MOST_ENUMERATED = 12
-"""Most unknown nodes joined to each other whose 2^12 states are summed; more are sampled."""
+"""Largest connected set of unknown nodes whose 2^12 states are summed; larger ones are sampled."""
 
 ENTRIES_AT_ONCE = 2**21
-"""Rows times states that are held at a time."""
+"""Upper limit on the entries (rows times states) of a temporary array."""
 
-N_PARTICLES, N_BURN_IN, N_SWEEPS = 8, 100, 200
-"""Gibbs runs for each row, their sweeps thrown away and those averaged, where nodes are sampled."""
+N_PARTICLES = 8
+"""Number of Gibbs runs for each row, where nodes are sampled."""
+
+N_BURN_IN = 100
+"""Sweeps of each Gibbs run that are discarded."""
+
+N_SWEEPS = 200
+"""Sweeps of each Gibbs run that are averaged."""
 
 
 def node_probabilities(
@@ -33,27 +39,27 @@ def node_probabilities(
     nodes: Sequence[int] | None = None,
     random_state: int | np.random.Generator | None = None,
 ) -> Array:
-    """Probability that each node is 1, given what is known of the other nodes of its row.
+    """Probability that each node is 1, given the known entries of the other nodes of its row.
 
-    Other unknown nodes of the row are summed out: exactly where no more than 12 of them hang
-    together by edges, and else by Gibbs sampling (8 runs of 200 sweeps for each field and row).
+    Other unknown nodes of the row are summed out: exactly where at most 12 of them are connected
+    by edges, and else by Gibbs sampling (8 runs of 200 sweeps for each field and row).
 
     Parameters
     ----------
     model : BinaryField, fitted estimator, or sequence of these
-        Of a sequence, the probabilities are averaged.
+        A sequence is a mixture: probabilities are averaged.
     rows : array of shape (N, D)
-        States, 0 or 1; of unknown entries anything of the two.
+        States, 0 or 1; unknown entries are ignored.
     unknown : array of bool, shape (N, D), optional
-        Entries that are not known. None: all are known.
+        Which entries are unknown; None if all are known.
     nodes : sequence of int, optional
-        Only these nodes. None: all.
+        The nodes to predict; None predicts all.
     random_state : int, Generator or None
-        For the Gibbs sampling, where there is any.
+        Source of randomness of the Gibbs sampling.
 
     Returns
     -------
-    array of shape (N, D), or (N, number of nodes asked for)
+    array of shape (N, D), or (N, len(nodes))
         The probabilities.
 
     Examples
@@ -73,80 +79,85 @@ def node_probabilities(
     hidden = _check_unknown(unknown, (len(np.asarray(rows)), n_nodes))
     known = np.where(hidden, 0, np.asarray(rows))
     x = check_rows(known, n_nodes).astype(np.float64)
-    asked = np.arange(n_nodes) if nodes is None else np.asarray(nodes, dtype=np.intp)
+    targets = np.arange(n_nodes) if nodes is None else np.asarray(nodes, dtype=np.intp)
     patterns, which = np.unique(hidden, axis=0, return_inverse=True)
     members = [np.flatnonzero(which.ravel() == k) for k in range(len(patterns))]
     rng = np.random.default_rng(random_state)
-    total = np.zeros((len(x), asked.size))
+    total = np.zeros((len(x), targets.size))
     for field in fields:
-        local = field.bias + x @ field.coupling
-        found = expit(local[:, asked])
+        logit = field.bias + x @ field.coupling
+        probability = expit(logit[:, targets])
         for pattern, some in zip(patterns, members, strict=True):
             if pattern.any():
-                _sum_out(field, x, local, np.flatnonzero(pattern), some, asked, found, rng)
-        total += found
+                _sum_out(field, x, logit, np.flatnonzero(pattern), some, targets, probability, rng)
+        total += probability
     return total / len(fields)
 
 
 def _sum_out(
     field: BinaryField,
     x: Array,
-    local: Array,
+    logit: Array,
     hidden: Nodes,
     some: Nodes,
-    asked: Nodes,
-    found: Array,
+    targets: Nodes,
+    probability: Array,
     rng: np.random.Generator,
 ) -> None:
-    """Correct ``found`` for the nodes of some rows that touch hidden ones, the same in all."""
+    """Correct probabilities of target nodes that are, or touch, hidden nodes, for some rows.
+
+    The hidden nodes are the same in all these rows.
+    """
     coupling = field.coupling
-    part = np.full(field.n_nodes, -1)
-    part[hidden] = connected_components(coupling[np.ix_(hidden, hidden)] != 0, directed=False)[1]
+    component = np.full(field.n_nodes, -1)
+    component[hidden] = connected_components(coupling[np.ix_(hidden, hidden)] != 0, directed=False)[
+        1
+    ]
     known = {}
-    for column, node in enumerate(asked):
-        own = int(part[node])
-        if own >= 0:  # hidden: all of its part at once
-            inside = np.flatnonzero(part == own)
+    for column, node in enumerate(targets):
+        own = int(component[node])
+        if own >= 0:  # hidden: the means of its whole component are computed at once
+            inside = np.flatnonzero(component == own)
             if inside.size > 1 and own not in known:
-                given = local[np.ix_(some, inside)]
+                given = logit[np.ix_(some, inside)]
                 known[own] = _means(given, coupling[np.ix_(inside, inside)], rng)
             if inside.size > 1:
-                found[some, column] = known[own][:, np.searchsorted(inside, node)]
+                probability[some, column] = known[own][:, np.searchsorted(inside, node)]
             continue
-        touched = np.unique(part[hidden[coupling[node, hidden] != 0]])
-        if touched.size:  # itself hidden, for once, with all the parts it holds together
-            inside = np.concatenate([[node], np.flatnonzero(np.isin(part, touched))])
-            given = local[np.ix_(some, inside)] - np.outer(x[some, node], coupling[node, inside])
-            found[some, column] = _means(given, coupling[np.ix_(inside, inside)], rng)[:, 0]
+        touched = np.unique(component[hidden[coupling[node, hidden] != 0]])
+        if touched.size:  # known: treated as hidden here, which joins the components it touches
+            inside = np.concatenate([[node], np.flatnonzero(np.isin(component, touched))])
+            given = logit[np.ix_(some, inside)] - np.outer(x[some, node], coupling[node, inside])
+            probability[some, column] = _means(given, coupling[np.ix_(inside, inside)], rng)[:, 0]
 
 
-def _means(local: Array, coupling: Array, rng: np.random.Generator) -> Array:
-    """Means of the nodes of small fields, one for each row of biases, that share couplings."""
+def _means(biases: Array, coupling: Array, rng: np.random.Generator) -> Array:
+    """Means of the nodes of small fields with the same couplings, one for each row of biases."""
     size = len(coupling)
     if size > MOST_ENUMERATED:
-        return _sampled_means(local, coupling, rng)
+        return _sampled_means(biases, coupling, rng)
     states = ((np.arange(2**size)[:, None] >> np.arange(size)) & 1).astype(np.float64)
     pairs = 0.5 * np.einsum("si,ij,sj->s", states, coupling, states)
-    means = np.empty_like(local)
+    means = np.empty_like(biases)
     step = max(1, ENTRIES_AT_ONCE // len(states))
-    for begin in range(0, len(local), step):
+    for begin in range(0, len(biases), step):
         here = slice(begin, begin + step)
-        means[here] = softmax(local[here] @ states.T + pairs, axis=1) @ states
+        means[here] = softmax(biases[here] @ states.T + pairs, axis=1) @ states
     return means
 
 
-def _sampled_means(local: Array, coupling: Array, rng: np.random.Generator) -> Array:
-    """Means of conditional probabilities along Gibbs runs."""
-    n_rows, size = local.shape
-    bias = np.repeat(local, N_PARTICLES, axis=0)
+def _sampled_means(biases: Array, coupling: Array, rng: np.random.Generator) -> Array:
+    """Means of the conditional probabilities along Gibbs runs."""
+    n_rows, size = biases.shape
+    bias = np.repeat(biases, N_PARTICLES, axis=0)
     states = rng.integers(0, 2, bias.shape).astype(np.float64)
     total = np.zeros_like(bias)
     for sweep in range(N_BURN_IN + N_SWEEPS):
         for i in range(size):
-            chance = expit(bias[:, i] + states @ coupling[i])
-            states[:, i] = rng.random(len(chance)) < chance
+            probability = expit(bias[:, i] + states @ coupling[i])
+            states[:, i] = rng.random(len(probability)) < probability
             if sweep >= N_BURN_IN:
-                total[:, i] += chance
+                total[:, i] += probability
     mean: Array = total.reshape(n_rows, N_PARTICLES, size).mean(axis=1) / N_SWEEPS
     return mean
 
@@ -156,8 +167,8 @@ def _check_unknown(unknown: ArrayLike | None, shape: tuple[int, int]) -> Bools:
         return np.zeros(shape, np.bool_)
     hidden = np.asarray(unknown)
     if hidden.shape != shape or hidden.dtype != np.bool_:
-        raise checks.InputError(
-            "The mask of unknown entries must be True and False, as large as the table, "
+        raise validation.InputError(
+            "The mask of unknown entries must hold True and False and have the shape of the table, "
             f"{shape}; found an array of shape {hidden.shape} and type {hidden.dtype}. Pass for "
             "example numpy.isnan(X)."
         )

@@ -1,4 +1,4 @@
-"""New rows, drawn from a field or from a mixture of fields."""
+"""New rows sampled from a field or from a mixture of fields."""
 
 from __future__ import annotations
 
@@ -7,32 +7,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slabfield import checks
-from slabfield.datasets.runs import GibbsRuns
+from slabfield import validation
+from slabfield.datasets.gibbs_runs import GibbsRuns
 from slabfield.evaluate.fields import as_fields, field_of_draw
-from slabfield.exact import elimination, enumeration
+from slabfield.inference import elimination, enumeration
 from slabfield.models.field import BinaryField
 from slabfield.posterior import Posterior
 
 MOST_FIELDS = 500
-"""Posterior draws that rows are spread over, at most."""
+"""Upper limit on the posterior draws whose fields are sampled."""
 
 MOST_ENUMERATED = 12
-"""Up to this many nodes states are listed; above, nodes are eliminated one by one."""
+"""Largest number of nodes that is enumerated; larger fields use variable elimination."""
 
 MEMORY_LIMIT = 2**24
-"""Bytes of tables of the elimination; a field that needs more is sampled by Gibbs."""
+"""Bytes of elimination tables above which a field is sampled by Gibbs runs."""
 
 N_SWEEPS = 1_000
-"""Length of the Gibbs runs."""
+"""Sweeps of each Gibbs run."""
 
 
-def draw_rows(model: Any, n_rows: int, random_state: Any = None) -> NDArray[np.uint8]:
-    """Draw rows from a field, or each from a field of a mixture.
+def sample_rows(model: Any, n_rows: int, random_state: Any = None) -> NDArray[np.uint8]:
+    """Sample rows from a field, or from a mixture of fields.
 
-    Draws are exact where the field has 12 nodes or fewer, or a tree-width small enough for
-    variable elimination in 16 MB; elsewhere each row is the last state of a Gibbs run of its own,
-    of 1,000 sweeps from a state of fair coins.
+    Samples are exact where the field has at most 12 nodes, or a treewidth small enough for
+    variable elimination in 16 MB. Elsewhere each row is the last state of its own Gibbs run, of
+    1,000 sweeps from a uniformly random state.
 
     Parameters
     ----------
@@ -40,27 +40,27 @@ def draw_rows(model: Any, n_rows: int, random_state: Any = None) -> NDArray[np.u
         A posterior is the mixture of its draws (the posterior predictive distribution), of which
         up to 500, chosen at random, are used.
     n_rows : int
-        How many rows.
+        Number of rows.
     random_state : int, RandomState, Generator or None
         Source of randomness.
 
     Returns
     -------
     array of uint8, shape (n_rows, D)
-        The rows, in no order.
+        The rows, in random order.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from slabfield.evaluate import draw_rows
+    >>> from slabfield.evaluate import sample_rows
     >>> from slabfield.models.field import BinaryField
     >>> field = BinaryField([-50.0, 50.0], np.zeros((2, 2)))
-    >>> draw_rows(field, 2, random_state=0)
+    >>> sample_rows(field, 2, random_state=0)
     array([[0, 1],
            [0, 1]], dtype=uint8)
     """
-    n_rows = checks.check_positive_int("n_rows", n_rows, low=0)
-    rng = np.random.default_rng(checks.seed_of(random_state))
+    n_rows = validation.check_positive_int("n_rows", n_rows, low=0)
+    rng = np.random.default_rng(validation.seed_of(random_state))
     if isinstance(model, Posterior):
         n_fields, n_nodes = model.draws.n_chains * model.draws.n_draws, model.n_nodes
     else:
@@ -72,11 +72,11 @@ def draw_rows(model: Any, n_rows: int, random_state: Any = None) -> NDArray[np.u
     for k, index in enumerate(chosen.tolist()):
         here = np.flatnonzero(which == k)
         one = field_of_draw(model, index) if isinstance(model, Posterior) else fields[index]
-        rows[here] = _draw(one, here.size, rng)
+        rows[here] = _sample(one, here.size, rng)
     return rows
 
 
-def _draw(field: BinaryField, n_rows: int, rng: np.random.Generator) -> NDArray[np.uint8]:
+def _sample(field: BinaryField, n_rows: int, rng: np.random.Generator) -> NDArray[np.uint8]:
     if field.n_nodes <= MOST_ENUMERATED:
         return enumeration.sample(field, n_rows, rng)
     try:

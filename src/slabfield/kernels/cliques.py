@@ -1,4 +1,4 @@
-"""Loops over a general log-linear model given as flat tables; plain, not yet fast."""
+"""Loops over a general log-linear model stored as flat tables; not optimized."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from slabfield._jit import inner
 
 @inner
 def table_row(cliques, alpha, states, s):
-    """Where the feature values of interaction alpha start in the tables, in column s of states."""
+    """Index in the tables of the first feature of interaction alpha at column s of the states."""
     row = cliques.table_start[alpha]
     for k in range(cliques.clique_start[alpha], cliques.clique_start[alpha + 1]):
         row += cliques.clique_strides[k] * states[cliques.clique_nodes[k], s]
@@ -29,7 +29,7 @@ def dot_features(cliques, alpha, row, parameters, start):
 
 @inner
 def column_potential(cliques, bias, coupling, present, states, s):
-    """Unnormalised log probability of column s of the states (equation 2)."""
+    """Unnormalized log probability of column s of the states (equation 2)."""
     total = 0.0
     for i in range(cliques.n_states.size):
         if states[i, s] > 0:
@@ -43,9 +43,9 @@ def column_potential(cliques, bias, coupling, present, states, s):
 
 @inner
 def resample_node(cliques, bias, coupling, present, states, i, s, rng):
-    """Draw node i of column s from its conditional given the other nodes."""
+    """Draw node i of column s from its conditional given the other nodes (Gibbs)."""
     n_states = cliques.n_states[i]
-    # The Gumbel trick: the largest of log weight plus noise is a draw
+    # Gumbel-max trick: the state with the largest log weight plus Gumbel noise is an exact draw
     best, chosen = -math.inf, 0
     for value in range(n_states):
         states[i, s] = value
@@ -98,7 +98,7 @@ def bias_means(cliques, states, weights, mean):
 
 @inner
 def means_in_use(cliques, states, weights, members, bias_mean, coupling_mean):
-    """Weighted means of all bias features and of the features of the interactions listed."""
+    """Weighted means of all bias features and of the features of the listed interactions."""
     bias_means(cliques, states, weights, bias_mean)
     for alpha in members:
         start, stop = cliques.group_start[alpha], cliques.group_start[alpha + 1]

@@ -1,7 +1,7 @@
-r"""Gibbs sweeps of many particles of a binary pairwise field at once.
+r"""Gibbs sweeps over many particles of a binary pairwise field at once.
 
-Particles are contiguous: ``states`` is (D, n), so that one neighbour of a node is one scaled row.
-Every particle has a lane of random numbers of its own (xoshiro128+, Blackman & Vigna 2021).
+Particles are contiguous: ``states`` is (D, n), so that each neighbor of a node adds one scaled row.
+Every particle has its own random stream (xoshiro128+, Blackman & Vigna 2021).
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from slabfield._jit import inner, jit, multiply_add, polynomial
 
-# tanh(y) = y P(y^2) / Q(y^2) on |y| <= LIMIT to 2e-8, 3e-7 in single precision: the equal-ripple
-# rational, fitted by linear programming. Beyond LIMIT, 1 - |tanh| is below 2e-8.
+# tanh(y) = y P(y^2) / Q(y^2) on |y| <= LIMIT to 2e-8, or 3e-7 in single precision: the minimax
+# (equal-ripple) rational, fitted by linear programming. Beyond LIMIT, 1 - |tanh| is below 2e-8.
 LIMIT = np.float32(9.0)
 NUMERATOR = (
     np.float32(0.9999999063168353),
@@ -31,36 +31,37 @@ DENOMINATOR = (
     np.float32(7.702670132664976e-07),
 )
 ZERO, HALF, ONE = np.float32(0.0), np.float32(0.5), np.float32(1.0)
+# A signed 32-bit integer times this is in [-1, 1)
 SCALE = np.float32(2.0**-31)
 
 
-def new_lanes(n_particles: int, rng: np.random.Generator) -> NDArray[np.uint32]:
-    """Return the start of every particle's random lane: (4, n) words, none of them zero."""
+def new_streams(n_particles: int, rng: np.random.Generator) -> NDArray[np.uint32]:
+    """Return the initial state of every particle's random stream: (4, n) nonzero words."""
     return rng.integers(1, 2**32, size=(4, n_particles), dtype=np.uint32)
 
 
 def new_lists(n_nodes: int) -> tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.int64]]:
-    """Return empty lists of neighbours and weights, each (D, D), and how long they are.
+    """Return empty neighbor lists, their weights, each (D, D), and their lengths.
 
-    All first neighbours come before all second ones, on pages of their own: those that no node has
-    so many neighbours for take no memory.
+    In memory all first neighbors precede all second neighbors, and so on; pages beyond the largest
+    degree are never touched and take no memory.
     """
     shape, n_bytes = (n_nodes, n_nodes), 4 * n_nodes**2
-    neighbours = np.frombuffer(mmap(-1, n_bytes), np.int32).reshape(shape).T
+    neighbors = np.frombuffer(mmap(-1, n_bytes), np.int32).reshape(shape).T
     weights = np.frombuffer(mmap(-1, n_bytes), np.float32).reshape(shape).T
-    return neighbours, weights, np.zeros(n_nodes, np.int64)
+    return neighbors, weights, np.zeros(n_nodes, np.int64)
 
 
 @inner
-def accumulate(field, bias, neighbours, weights, degree, states):
-    r"""Fill ``field`` with :math:`b_i + \sum_j \theta_{ij} x_j`, four neighbours at a time."""
+def accumulate(field, bias, neighbors, weights, degree, states):
+    r"""Fill ``field`` with :math:`b_i + \sum_j \theta_{ij} x_j`, four neighbors at a time."""
     n = field.size
     for t in range(n):
         field[t] = bias
     k = 0
     while k + 4 <= degree:
-        a, b = states[neighbours[k]], states[neighbours[k + 1]]
-        c, d = states[neighbours[k + 2]], states[neighbours[k + 3]]
+        a, b = states[neighbors[k]], states[neighbors[k + 1]]
+        c, d = states[neighbors[k + 2]], states[neighbors[k + 3]]
         p, q, r, s = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
         for t in range(n):
             two = multiply_add(q, np.float32(b[t]), multiply_add(p, np.float32(a[t]), field[t]))
@@ -68,7 +69,7 @@ def accumulate(field, bias, neighbours, weights, degree, states):
             field[t] = multiply_add(s, np.float32(d[t]), four)
         k += 4
     while k < degree:
-        a = states[neighbours[k]]
+        a = states[neighbors[k]]
         p = weights[k]
         for t in range(n):
             field[t] = multiply_add(p, np.float32(a[t]), field[t])
@@ -76,13 +77,13 @@ def accumulate(field, bias, neighbours, weights, degree, states):
 
 
 @inner
-def resample(state, field, lanes):
+def resample(state, field, streams):
     r"""Draw one node in every particle: 1 where :math:`v < \tanh(h/2)`, v uniform on (-1, 1).
 
-    That event has probability :math:`\sigma(h)` (equation 5). The rational tanh is compared
-    without a division. Every operation of the generator is cast back to 32 bits.
+    That event has probability :math:`\sigma(h)` (equation 5). The comparison with the rational
+    tanh needs no division. Every operation of the generator is cast back to 32 bits.
     """
-    s0, s1, s2, s3 = lanes[0], lanes[1], lanes[2], lanes[3]
+    s0, s1, s2, s3 = streams[0], streams[1], streams[2], streams[3]
     for t in range(state.size):
         a, b, c, d = s0[t], s1[t], s2[t], s3[t]
         word = np.int32(np.uint32(a + d))
@@ -98,13 +99,13 @@ def resample(state, field, lanes):
         y = LIMIT if y > LIMIT else y
         y = -LIMIT if y < -LIMIT else y
         z = y * y
-        top = y * polynomial(z, NUMERATOR)
-        bottom = polynomial(z, DENOMINATOR)
-        state[t] = ONE if v * bottom < top else ZERO
+        numerator = y * polynomial(z, NUMERATOR)
+        denominator = polynomial(z, DENOMINATOR)
+        state[t] = ONE if v * denominator < numerator else ZERO
 
 
 @jit
-def sweep(states, bias, neighbours, weights, degree, lanes, field):
+def sweep(states, bias, neighbors, weights, degree, streams, field):
     r"""Resample every node of every particle once, in place (equation 5).
 
     .. math:: P(x_i = 1 \mid x_{-i}) = \sigma(b_i + \sum_j \theta_{ij} x_j)
@@ -113,42 +114,42 @@ def sweep(states, bias, neighbours, weights, degree, lanes, field):
     ----------
     states : float32 or uint8 (D, n), zeros and ones, changed in place
     bias : float (D,)
-    neighbours, weights : int32 and float32 (D, width), of which row i has ``degree[i]`` in use
+    neighbors, weights : int32 and float32 (D, width), row i has ``degree[i]`` entries in use
     degree : int (D,)
-    lanes : uint32 (4, n), changed in place
+    streams : uint32 (4, n), state of the random streams; changed in place
     field : float32 (n,), workspace
     """
     for i in range(states.shape[0]):
-        accumulate(field, np.float32(bias[i]), neighbours[i], weights[i], degree[i], states)
-        resample(states[i], field, lanes)
+        accumulate(field, np.float32(bias[i]), neighbors[i], weights[i], degree[i], states)
+        resample(states[i], field, streams)
 
 
 @inner
-def fill_neighbours(first, second, members, n_members, coupling, neighbours, weights, degree):
-    """Write the edges listed in ``members`` into padded lists of neighbours."""
+def fill_neighbors(first, second, members, n_members, coupling, neighbors, weights, degree):
+    """Write the edges listed in ``members`` into padded neighbor lists."""
     degree[:] = 0
     for k in range(n_members):
         edge = members[k]
         i, j = first[edge], second[edge]
         value = np.float32(coupling[edge])
-        neighbours[i, degree[i]] = j
+        neighbors[i, degree[i]] = j
         weights[i, degree[i]] = value
         degree[i] += 1
-        neighbours[j, degree[j]] = i
+        neighbors[j, degree[j]] = i
         weights[j, degree[j]] = value
         degree[j] += 1
 
 
 @inner
-def list_near(nodes, inside, neighbours, degree, near):
-    """List the neighbours of a block's nodes, and then its nodes; return how many."""
+def list_near(nodes, inside, neighbors, degree, near):
+    """List the neighbors of a block's nodes, then its nodes; return the length of the list."""
     count = 0
     for b in range(nodes.size):
         inside[nodes[b]] = True
     for b in range(nodes.size):
         i = nodes[b]
         for m in range(degree[i]):
-            j = neighbours[i, m]
+            j = neighbors[i, m]
             if not inside[j]:
                 inside[j] = True
                 near[count] = j

@@ -1,7 +1,7 @@
-r"""Sums over rows that L1-penalised logistic regressions on 0/1 predictors are made of.
+r"""Sums over rows for L1-penalized logistic regressions on 0/1 predictors.
 
-Predictors are rows of ``columns``, (D, N), so that one of them is contiguous. Objectives are sums
-over the rows, not means: the caller multiplies strengths by the number of rows.
+Predictors are rows of ``columns``, (D, N), so that each one is contiguous. Objectives are sums over
+the rows, not means: the caller multiplies strengths by the number of rows.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from slabfield._jit import (
     store,
     where,
 )
-from slabfield.kernels.table import NARROW, WIDE, exponentiate
+from slabfield.kernels.state_table import NARROW, WIDE, exponentiate
 
-# Rows that are summed at a time
+# Number of rows summed at a time (vector width)
 WIDTH = 8
 LOG_BLOCK = 64
-"""Factors of at most 2 that are multiplied before one logarithm is taken."""
+"""Number of factors, each at most 2, multiplied before one logarithm is taken."""
 
 
 @inner
 def minus_absolute(predictor, out):
-    """Fill ``out`` with minus the magnitudes of the predictor."""
+    """Fill ``out`` with minus the absolute values of the linear predictor."""
     for r in range(out.size):
         out[r] = -abs(predictor[r])
 
@@ -58,7 +58,7 @@ def finish_statistics(predictor, target, small, residual, weight):
 
 @inner
 def product_of(values, start, stop):
-    """Product of 1 + value."""
+    """Product of 1 + value over values[start:stop]."""
     whole = stop - (stop - start) % WIDTH
     products, product = full(1.0, WIDTH), 1.0
     for r in range(start, whole, WIDTH):
@@ -74,11 +74,11 @@ def statistics(predictor, target, residual, weight, scratch):
 
     .. math:: \sum_r \log(1 + e^{\eta_r}) - y_r \eta_r
 
-    The logarithm is taken of products of 64 factors, none above 2.
+    Logarithms are taken of products of 64 factors, none above 2.
     """
     n = predictor.size
     minus_absolute(predictor, scratch)
-    # the residuals, filled in below, are room for powers of two until then
+    # the residuals, filled in below, serve as the buffer for powers of two
     exponentiate(scratch, 0.0, residual, residual.view(np.int64))
     total = finish_statistics(predictor, target, scratch, residual, weight)
     for start in range(0, n, LOG_BLOCK):
@@ -88,7 +88,7 @@ def statistics(predictor, target, residual, weight, scratch):
 
 @inner
 def dot(a, b):
-    """Sum of products."""
+    """Dot product."""
     wide, narrow = b.size - b.size % WIDE, b.size - b.size % NARROW
     sums = full(0.0, WIDE)
     for r in range(0, wide, WIDE):
@@ -104,7 +104,7 @@ def dot(a, b):
 
 @inner
 def dot_four(a, b, c, d, e):
-    """Four sums of products with one array."""
+    """Dot products of four arrays with one array."""
     whole = e.size - e.size % WIDTH
     p, q, s, t = full(0.0, WIDTH), full(0.0, WIDTH), full(0.0, WIDTH), full(0.0, WIDTH)
     for r in range(0, whole, WIDTH):
@@ -124,7 +124,7 @@ def dot_four(a, b, c, d, e):
 
 @inner
 def dots(columns, chosen, n_chosen, values, out):
-    """Sums of products of chosen columns with one array, four at a time."""
+    """Fill in the dot products of chosen columns with one array, four at a time."""
     k = 0
     while k + 4 <= n_chosen:
         out[k], out[k + 1], out[k + 2], out[k + 3] = dot_four(
@@ -139,21 +139,21 @@ def dots(columns, chosen, n_chosen, values, out):
 
 @inner
 def multiply(a, b, out):
-    """Fill ``out`` with the products."""
+    """Fill ``out`` with the elementwise products."""
     for r in range(out.size):
         out[r] = a[r] * b[r]
 
 
 @inner
 def fill_with(out, value):
-    """Fill ``out`` with one number."""
+    """Fill ``out`` with one value."""
     for r in range(out.size):
         out[r] = value
 
 
 @inner
 def soft(value, threshold):
-    """Soft threshold: what minimises (v - value)^2 / 2 + threshold |v|."""
+    """Soft threshold: the v that minimizes (v - value)^2 / 2 + threshold |v|."""
     if value > threshold:
         return value - threshold
     if value < -threshold:
@@ -173,8 +173,8 @@ def entropy_of(u):
 def dual_value(target, residual, above, factor, shrink):
     r"""Dual objective :math:`\sum_r H(y_r - s (y_r - u_r))` at a feasible point.
 
-    u is p times ``factor``, or where ``above`` is false 1 - u is 1 - p times ``factor``, so that
-    the residuals y - u sum to 0; s, ``shrink``, brings the correlations within the strength.
+    If ``above``, u is p times ``factor``; otherwise 1 - u is 1 - p times ``factor``. The residuals
+    y - u then sum to 0. The scale s, ``shrink``, brings the correlations within the strength.
     """
     total = 0.0
     for r in range(target.size):
@@ -186,35 +186,35 @@ def dual_value(target, residual, above, factor, shrink):
 
 @inner
 def feasible(ones, n, probability_total):
-    """How to scale p so that y - u sums to 0: whether p itself (else 1 - p), and by what."""
+    """Return whether to scale p (else 1 - p), and the factor, so that y - u sums to 0."""
     if probability_total >= ones:
         return True, ones / probability_total
     return False, (n - ones) / (n - probability_total)
 
 
 @inner
-def spread_of(residual, weight):
-    """Sum of squared residuals over weights, the curvature of the dual objective."""
+def dual_curvature(residual, weight):
+    """Curvature of the dual objective: the sum of squared residuals over weights."""
     whole = weight.size - weight.size % WIDTH
     sums, total = full(0.0, WIDTH), 0.0
     for r in range(0, whole, WIDTH):
-        error, bounded = load(residual, r, WIDTH), load(weight, r, WIDTH)
-        sums += error * error / where(bounded > 1e-300, bounded, 1e-300)
+        residuals, weights = load(residual, r, WIDTH), load(weight, r, WIDTH)
+        sums += residuals * residuals / where(weights > 1e-300, weights, 1e-300)
     for r in range(whole, weight.size):
         total += residual[r] * residual[r] / max(weight[r], 1e-300)
     return total + reduce_add(sums)
 
 
 @inner
-def proxy_gap(values, n, slope, offset, strength, spread):
-    """Duality gap to second order near the optimum, on the working set; no logarithms.
+def proxy_gap(values, n, gradient, offset, strength, curvature):
+    """Duality gap on the working set, to second order near the optimum; needs no logarithms.
 
-    ``offset`` is the sum of intercepts times sums of residuals.
+    ``offset`` is the sum of intercepts times sums of residuals, ``curvature`` that of the dual.
     """
     aligned, penalty, largest = offset, 0.0, 0.0
     for a in range(n):
-        aligned -= values[a] * slope[a]
+        aligned -= values[a] * gradient[a]
         penalty += strength * abs(values[a])
-        largest = abs(slope[a]) if abs(slope[a]) > largest else largest
-    short = 1.0 - strength / largest if largest > strength else 0.0
-    return abs(penalty - aligned) + short * abs(aligned) + 0.5 * short * short * spread
+        largest = abs(gradient[a]) if abs(gradient[a]) > largest else largest
+    excess = 1.0 - strength / largest if largest > strength else 0.0
+    return abs(penalty - aligned) + excess * abs(aligned) + 0.5 * excess * excess * curvature

@@ -1,1 +1,1 @@
-"""Likelihood engines: where moments and likelihood ratios come from."""
+"""Likelihood engines: they compute moments, likelihood ratios and block tables."""

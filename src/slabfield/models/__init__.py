@@ -1,1 +1,1 @@
-"""What a field is: frozen data, groups of parameters, conversions."""
+"""Models of fields: immutable parameters, interactions and their features, conversions."""

@@ -81,7 +81,7 @@ class BinaryPairwise:
         return BinaryField(bias, matrix + matrix.T)
 
     def log_potential(self, rows: Any, bias: Array, coupling: Array) -> Array:
-        """Unnormalised log probability of each row (equation 1)."""
+        """Unnormalized log probability of each row (equation 1)."""
         return self.field(bias, coupling).log_potential(rows)
 
     def conditional(self, node: int, rows: Any, bias: Array, coupling: Array) -> Array:

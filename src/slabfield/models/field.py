@@ -57,7 +57,7 @@ class BinaryField:
         if not np.array_equal(coupling, coupling.T) or np.any(np.diag(coupling)):
             raise ValueError(
                 "The couplings of a field must be symmetric with a zero diagonal; these are not. "
-                "Symmetrise them, and put what is on the diagonal into the biases."
+                "Symmetrize them, and add the diagonal to the biases."
             )
         object.__setattr__(self, "bias", bias)
         object.__setattr__(self, "coupling", coupling)
@@ -69,7 +69,7 @@ class BinaryField:
 
     @property
     def edges(self) -> NDArray[np.bool_]:
-        """Which couplings are not zero, as a symmetric (D, D) matrix."""
+        """Which couplings are nonzero, as a symmetric (D, D) matrix."""
         return np.asarray(self.coupling != 0)
 
     @property
@@ -90,7 +90,7 @@ class BinaryField:
         return np.array(bias), self.coupling / 4
 
     def log_potential(self, rows: ArrayLike) -> Array:
-        """Unnormalised log probability of each row of 0/1 states."""
+        """Unnormalized log probability of each row of 0/1 states."""
         x = np.asarray(rows, dtype=float)
         pairs: Array = 0.5 * np.einsum("ni,ij,nj->n", x, self.coupling, x)
         return x @ self.bias + pairs

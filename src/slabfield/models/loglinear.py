@@ -1,4 +1,4 @@
-"""The general log-linear model: any number of states, any cliques, any features, by tables."""
+"""The general log-linear model: tables of features over any cliques, of any number of states."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from slabfield.models.protocol import Array, Integers, Sums
 
 
 class Interaction(NamedTuple):
-    """A clique of nodes and the value of its features for every joint state of the clique.
+    """A clique of nodes and the values of its features for every joint state of the clique.
 
-    ``values`` has one axis for each node of the clique and a last axis for the group's parameters.
+    ``values`` has one axis for each node of the clique and a last axis for the parameters of the
+    group.
     """
 
     nodes: tuple[int, ...]
@@ -40,9 +41,9 @@ class Cliques(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LogLinear:
-    """Nodes with any number of states and interactions given by tables of feature values.
+    """Nodes with any number of states, and interactions defined by tables of feature values.
 
-    Node i has ``states[i] - 1`` biases, of the indicators of its states 1, 2, ...
+    Node i has ``states[i] - 1`` biases, one for the indicator of each of its states 1, 2, ...
 
     Examples
     --------
@@ -65,7 +66,7 @@ class LogLinear:
                 raise ValueError(
                     f"The table of interaction {nodes} must have one axis for each of its distinct "
                     f"nodes and a last one for its parameters, {expected} and k; found "
-                    f"{np.shape(values)}. Give values[x_1, x_2, ..., k]."
+                    f"{np.shape(values)}. Pass values[x_1, x_2, ..., k]."
                 )
 
     @property
@@ -80,12 +81,12 @@ class LogLinear:
 
     @property
     def n_biases(self) -> int:
-        """One bias for every state but the first of every node."""
+        """One bias for every state of every node except its first."""
         return int(np.sum(self.n_states - 1))
 
     @cached_property
     def group_start(self) -> Integers:
-        """Where each interaction's parameters start."""
+        """Index in ``coupling`` at which the parameters of each interaction start."""
         sizes = [np.shape(values)[-1] for _, values in self.interactions]
         return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
@@ -102,7 +103,7 @@ class LogLinear:
         return slice(int(self.group_start[interaction]), int(self.group_start[interaction + 1]))
 
     def statistics(self, rows: ArrayLike) -> tuple[Array, Array]:
-        """Indicators of states, and the values of all features, of each row."""
+        """Indicators of the states and values of all features, for each row."""
         x = np.asarray(rows, dtype=np.int64)
         indicators = [x[:, i] == v for i, k in enumerate(self.states) for v in range(1, k)]
         features = [
@@ -117,7 +118,7 @@ class LogLinear:
         return Sums(float(len(biases)), biases.sum(axis=0), couplings.sum(axis=0))
 
     def log_potential(self, rows: ArrayLike, bias: Array, coupling: Array) -> Array:
-        """Unnormalised log probability of each row (equation 2)."""
+        """Unnormalized log probability of each row (equation 2)."""
         biases, couplings = self.statistics(rows)
         total: Array = biases @ bias + couplings @ coupling
         return total
@@ -136,7 +137,7 @@ class LogLinear:
 
     @cached_property
     def cliques(self) -> Cliques:
-        """The model as flat arrays."""
+        """The model as flat arrays, for compiled loops."""
         nodes, strides, tables, touching = [], [], [], [[] for _ in self.states]  # type: ignore[var-annotated]
         clique_start, table_start = [0], [0]
         for alpha, (members, values) in enumerate(self.interactions):

@@ -1,4 +1,4 @@
-"""What every model of a field answers, whatever its interactions are."""
+"""The protocol of models of fields, whatever their interactions."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Sums(NamedTuple):
 class Model(Protocol):
     """A log-linear field: nodes, biases, and interactions that own groups of parameters.
 
-    Parameters come in two flat arrays: ``bias``, always in the model, and ``coupling``, of which
-    interaction alpha owns the slice ``group(alpha)``. Nothing that uses a model may assume that a
-    group has one parameter or that an interaction has two nodes.
+    Parameters are two flat arrays: ``bias``, always in the model, and ``coupling``, of which
+    interaction alpha owns the slice ``group(alpha)``. Code that uses a model must not assume that
+    a group has one parameter or that an interaction has two nodes.
     """
 
     @property
@@ -37,7 +37,7 @@ class Model(Protocol):
 
     @property
     def group_start(self) -> Integers:
-        """Where the group of each interaction starts in ``coupling``, and where the last ends."""
+        """Start of the group of each interaction in ``coupling``, and the end of the last."""
 
     @property
     def single_binary(self) -> bool:
@@ -53,7 +53,7 @@ class Model(Protocol):
         """Sums of the features over the rows."""
 
     def log_potential(self, rows: Any, bias: Array, coupling: Array) -> Array:
-        """Unnormalised log probability of each row."""
+        """Unnormalized log probability of each row."""
 
     def conditional(self, node: int, rows: Any, bias: Array, coupling: Array) -> Array:
         """Probability of each state of a node given the rest of each row, (N, n_states[node])."""

@@ -1,1 +1,1 @@
-"""Moves of the Markov chain; each knows its mathematics and no input or output."""
+"""Moves of the Markov chain: compiled updates, without any input or output."""

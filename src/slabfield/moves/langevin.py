@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slabfield._jit import inner
-from slabfield.likelihood.engine import advance, gradient_means, log_partition
+from slabfield.likelihood.protocols import advance, gradient_means, log_partition
 
 Array = NDArray[np.float64]
 
 
 class LangevinSettings(NamedTuple):
-    """Step size, share of momentum kept, and the preconditioner.
+    """Step size, momentum persistence, and the preconditioner C.
 
-    ``bias_scale`` and ``coupling_scale`` are the diagonal of C. With ``full``, C is instead the
+    ``bias_scale`` and ``coupling_scale`` are the diagonal of C. If ``full``, C is instead the
     symmetric root of the inverse of ``hessian`` restricted to the parameters present.
     """
 
@@ -30,13 +30,13 @@ class LangevinSettings(NamedTuple):
 
 
 class LangevinWork(NamedTuple):
-    """Workspace: parameters in use, their gradient, and the root that belongs to a structure."""
+    """Workspace: parameters in use, their gradient, and the matrix root for the structure."""
 
     bias_mean: Array
     coupling_mean: Array
     used: NDArray[np.int64]
     gradient: Array
-    push: Array
+    preconditioned: Array
     momentum: Array
     saved: Array
     saved_momentum: Array
@@ -45,7 +45,7 @@ class LangevinWork(NamedTuple):
 
 
 def new_work(n_biases: int, n_couplings: int, n_interactions: int, full: bool) -> LangevinWork:
-    """Return a workspace whose root belongs to no structure yet."""
+    """Return a workspace whose matrix root belongs to no structure yet."""
     size = n_biases + n_couplings
     side = size if full else 0
     return LangevinWork(
@@ -62,12 +62,12 @@ def new_work(n_biases: int, n_couplings: int, n_interactions: int, full: bool) -
     )
 
 
-# Named tuples are not handed on inside loops: each time, references to their arrays are counted.
+# Named tuples are not passed inside loops: each call would count references to their arrays.
 
 
 @inner
 def gather(state, group_start, work):
-    """List the parameters in use: biases as i, couplings as n_biases + k. Return how many."""
+    """List the parameters in use: biases as i, couplings as n_biases + k. Return their number."""
     n_biases = state.bias.size
     index, momentum, members = work.used, work.momentum, state.members
     bias_momentum, coupling_momentum = state.bias_momentum, state.coupling_momentum
@@ -86,7 +86,7 @@ def gather(state, group_start, work):
 
 @inner
 def scatter_momentum(state, work, size):
-    """Write the momenta back into the state."""
+    """Write the momenta back to the state."""
     n_biases = state.bias.size
     index, momentum = work.used, work.momentum
     bias_momentum, coupling_momentum = state.bias_momentum, state.coupling_momentum
@@ -119,13 +119,13 @@ def fill_gradient(engine, sums, prior, state, work, size):
 
 @inner
 def refresh_root(settings, state, work, size):
-    """Bring the symmetric root up to date with the structure; free where that has not changed."""
-    same = True
+    """Recompute the symmetric root if the structure has changed."""
+    unchanged = True
     for alpha in range(state.present.size):
         if work.root_present[alpha] != state.present[alpha]:
-            same = False
+            unchanged = False
             work.root_present[alpha] = state.present[alpha]
-    if same:
+    if unchanged:
         return
     hessian = np.empty((size, size))
     for k in range(size):
@@ -159,38 +159,38 @@ def precondition(settings, n_biases, work, size, source, result):
 @inner
 def kick(settings, state, work, size, amount):
     """Add amount * C g to the momenta."""
-    momentum, push = work.momentum, work.push
-    precondition(settings, state.bias.size, work, size, work.gradient, push)
+    momentum, step = work.momentum, work.preconditioned
+    precondition(settings, state.bias.size, work, size, work.gradient, step)
     for k in range(size):
-        momentum[k] += amount * push[k]
+        momentum[k] += amount * step[k]
 
 
 @inner
 def drift(settings, state, work, size, amount):
     """Add amount * C p to the parameters."""
-    bias, coupling, index, push = state.bias, state.coupling, work.used, work.push
+    bias, coupling, index, step = state.bias, state.coupling, work.used, work.preconditioned
     n_biases = bias.size
-    precondition(settings, n_biases, work, size, work.momentum, push)
+    precondition(settings, n_biases, work, size, work.momentum, step)
     for k in range(size):
         p = index[k]
         if p < n_biases:
-            bias[p] += amount * push[k]
+            bias[p] += amount * step[k]
         else:
-            coupling[p - n_biases] += amount * push[k]
+            coupling[p - n_biases] += amount * step[k]
 
 
 @inner
 def refresh_momentum(settings, work, size, rng):
-    """Replace part of the momenta by noise: p <- alpha p + sqrt(1 - alpha^2) noise."""
-    kept, momentum = settings.persistence, work.momentum
-    fresh = math.sqrt(1.0 - kept * kept)
+    """Partially refresh the momenta: p <- alpha p + sqrt(1 - alpha^2) noise."""
+    persistence, momentum = settings.persistence, work.momentum
+    noise_scale = math.sqrt(1.0 - persistence * persistence)
     for k in range(size):
-        momentum[k] = kept * momentum[k] + fresh * rng.standard_normal()
+        momentum[k] = persistence * momentum[k] + noise_scale * rng.standard_normal()
 
 
 @inner
 def langevin_step(engine, sums, prior, group_start, settings, state, work, rng):
-    """One unadjusted step from one gradient (equation 14): the paper's."""
+    """Take the paper's unadjusted step, from one gradient (equation 14)."""
     size = gather(state, group_start, work)
     if settings.full:
         refresh_root(settings, state, work, size)
@@ -204,7 +204,7 @@ def langevin_step(engine, sums, prior, group_start, settings, state, work, rng):
 
 @inner
 def log_density(engine, sums, prior, state, work, size):
-    """Log posterior of the parameters in use plus log density of their momenta."""
+    """Log posterior of the parameters in use plus the log density of their momenta."""
     n_biases = state.bias.size
     precision = state.hyper[1] ** -2
     total = -sums.n_rows * log_partition(engine)
@@ -222,7 +222,7 @@ def log_density(engine, sums, prior, state, work, size):
 
 @inner
 def save(state, work, size):
-    """Keep the parameters and momenta in use."""
+    """Save the parameters and momenta in use."""
     n_biases = state.bias.size
     for k in range(size):
         p = work.used[k]
@@ -231,8 +231,8 @@ def save(state, work, size):
 
 
 @inner
-def turn_back(state, work, size):
-    """Return to the kept parameters, with the momenta turned round."""
+def restore_reversed(state, work, size):
+    """Restore the saved parameters, with the momenta reversed."""
     n_biases = state.bias.size
     for k in range(size):
         p = work.used[k]
@@ -245,10 +245,10 @@ def turn_back(state, work, size):
 
 @inner
 def adjusted_langevin_step(engine, sums, prior, group_start, settings, state, work, rng):
-    """One leapfrog step, accepted or rejected exactly; the momentum turns round on rejection.
+    """Take one leapfrog step with a Metropolis accept/reject; rejection reverses the momentum.
 
-    The engine must already stand at the state's parameters, and does so afterwards. Returns whether
-    the step was accepted.
+    The engine must be at the state's parameters, and is again afterwards. Returns whether the step
+    was accepted.
     """
     size = gather(state, group_start, work)
     if settings.full:
@@ -265,7 +265,7 @@ def adjusted_langevin_step(engine, sums, prior, group_start, settings, state, wo
     after = log_density(engine, sums, prior, state, work, size)
     accepted = rng.standard_exponential() > before - after
     if not accepted:
-        turn_back(state, work, size)
+        restore_reversed(state, work, size)
         advance(engine, state, rng)
     scatter_momentum(state, work, size)
     return accepted

@@ -1,10 +1,10 @@
-"""Pictures, one small file each, of one family.
+"""Plots of posteriors, one module each.
 
 Each function takes a posterior, and optionally the matplotlib Axes to draw in, and returns the
-Axes. None of them changes matplotlib's settings, and none shows a window: without ``ax`` a picture
-is a figure of its own, which ``network(posterior).figure.savefig("network.png")`` writes.
+Axes. None of them changes matplotlib's settings or opens a window: without ``ax`` a plot is a
+figure of its own, which ``network(posterior).figure.savefig("network.png")`` writes.
 
-Matplotlib is imported when a picture is first asked for.
+Matplotlib is imported when a plot is first used.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from slabfield.plots.comparisons import comparison
-    from slabfield.plots.degrees import degree
-    from slabfield.plots.densities import density
-    from slabfield.plots.forest import edge_forest
-    from slabfield.plots.inclusion import inclusion_matrix
-    from slabfield.plots.lags import autocorrelation
-    from slabfield.plots.limits import convergence
-    from slabfield.plots.networks import network
-    from slabfield.plots.predictions import predictive_check
-    from slabfield.plots.ranks import rank
-    from slabfield.plots.traces import trace
-    from slabfield.plots.verdicts import evidence
+    from slabfield.plots._autocorrelation import autocorrelation
+    from slabfield.plots._comparison import comparison
+    from slabfield.plots._convergence import convergence
+    from slabfield.plots._degree import degree
+    from slabfield.plots._density import density
+    from slabfield.plots._edge_forest import edge_forest
+    from slabfield.plots._evidence import evidence
+    from slabfield.plots._inclusion_matrix import inclusion_matrix
+    from slabfield.plots._network import network
+    from slabfield.plots._predictive_check import predictive_check
+    from slabfield.plots._rank import rank
+    from slabfield.plots._trace import trace
 
 __all__ = [
     "autocorrelation",
@@ -41,32 +41,32 @@ __all__ = [
     "trace",
 ]
 
-# No file has the name of a function: importing it would put the module in the function's place.
-_HOMES = {
-    "autocorrelation": "lags",
-    "comparison": "comparisons",
-    "convergence": "limits",
-    "degree": "degrees",
-    "density": "densities",
-    "edge_forest": "forest",
-    "evidence": "verdicts",
-    "inclusion_matrix": "inclusion",
-    "network": "networks",
-    "predictive_check": "predictions",
-    "rank": "ranks",
-    "trace": "traces",
+# Modules have a leading underscore: importing a module named like its function would shadow it.
+_MODULES = {
+    "autocorrelation": "_autocorrelation",
+    "comparison": "_comparison",
+    "convergence": "_convergence",
+    "degree": "_degree",
+    "density": "_density",
+    "edge_forest": "_edge_forest",
+    "evidence": "_evidence",
+    "inclusion_matrix": "_inclusion_matrix",
+    "network": "_network",
+    "predictive_check": "_predictive_check",
+    "rank": "_rank",
+    "trace": "_trace",
 }
 
 
 def __getattr__(name: str) -> Any:
-    """Import a picture when it is first asked for (PEP 562)."""
-    if name not in _HOMES:
+    """Import a plot function on first use (PEP 562)."""
+    if name not in _MODULES:
         raise AttributeError(f"module 'slabfield.plots' has no attribute {name!r}")
-    value = getattr(import_module(f"slabfield.plots.{_HOMES[name]}"), name)
+    value = getattr(import_module(f"slabfield.plots.{_MODULES[name]}"), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    """List the pictures, those not yet imported included."""
+    """List all plot functions, including those not yet imported."""
     return sorted({*globals(), *__all__})

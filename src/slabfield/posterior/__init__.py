@@ -1,4 +1,4 @@
-"""What a run returns: draws, inclusion probabilities, summaries, and whether to trust them."""
+"""Results of a run: draws, inclusion probabilities, summaries and convergence diagnostics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How strong edges are: given that they are there, and averaged over graphs."""
+"""Couplings: means and intervals given presence, and averages over graphs."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from slabfield.checks import check_number
 from slabfield.draws import Draws
 from slabfield.models.field import BinaryField
-from slabfield.posterior.convergence import array_stats
+from slabfield.posterior.diagnostics import array_stats
 from slabfield.posterior.summaries import Summaries
+from slabfield.validation import check_number
 
 Array = NDArray[np.float64]
 
+# Posterior probability of the intervals in tables
 INTERVAL = 0.95
 
 
@@ -24,10 +25,9 @@ class Couplings(Summaries):
 
     @cached_property
     def averaged_coupling(self) -> Array:
-        """Mean of couplings over all draws, (D, D); an edge counts as 0 where it is absent.
+        """Posterior mean of couplings, (D, D); an absent edge counts as 0.
 
-        This is the mean over graphs, each as often as it is probable; ``coupling_mean`` is the
-        mean given presence.
+        This is the model-averaged mean; ``coupling_mean`` is the mean given presence.
         """
         return self.matrix(self.draws.total() / (self.draws.n_chains * self.draws.n_draws))
 
@@ -41,12 +41,12 @@ class Couplings(Summaries):
         mass : float
             Posterior probability of the interval.
         given_presence : bool
-            Whether only draws count that have the edge. If not, it counts as 0 where it is absent.
+            Whether to use only draws that contain the edge. Otherwise an absent edge counts as 0.
 
         Returns
         -------
         lower, upper : array of shape (D, D)
-            The ends; given presence, NaN where the edge is in fewer than two draws.
+            Bounds of the interval; given presence, NaN if the edge is in fewer than two draws.
 
         Examples
         --------
@@ -66,16 +66,16 @@ class Couplings(Summaries):
         """
         mass = check_number("mass", mass, 0, 1, include_low=False, include_high=False)
         n_all = self.draws.n_chains * self.draws.n_draws
-        ends = np.full((self.draws.n_edges, 2), np.nan if given_presence else 0.0)
+        bounds = np.full((self.draws.n_edges, 2), np.nan if given_presence else 0.0)
         for edge, values in _visited(self.draws, 2 if given_presence else 1):
             all_draws = values if given_presence else _with_zeros(values, n_all)
-            ends[edge] = array_stats().hdi(all_draws, mass)
-        return self.matrix(ends[:, 0]), self.matrix(ends[:, 1])
+            bounds[edge] = array_stats().hdi(all_draws, mass)
+        return self.matrix(bounds[:, 0]), self.matrix(bounds[:, 1])
 
     def to_ising(self) -> tuple[Array, Array]:
         """Posterior means on the scale of states -1 and +1, averaged over graphs.
 
-        The conversion is linear, so that converting the means is the same as converting every draw.
+        The conversion is linear, so converting the means equals averaging the converted draws.
 
         Returns
         -------
@@ -98,7 +98,7 @@ class Couplings(Summaries):
         return BinaryField(self.bias_mean, self.averaged_coupling).to_ising()
 
 
-def spread_given_presence(draws: Draws) -> tuple[Array, Array, Array]:
+def sd_and_interval_given_presence(draws: Draws) -> tuple[Array, Array, Array]:
     """Standard deviation and highest-density interval of each coupling given presence."""
     sd, interval = np.full(draws.n_edges, np.nan), np.full((draws.n_edges, 2), np.nan)
     for edge, values in _visited(draws, 2):
@@ -107,10 +107,10 @@ def spread_given_presence(draws: Draws) -> tuple[Array, Array, Array]:
     return sd, interval[:, 0], interval[:, 1]
 
 
-def _visited(draws: Draws, least: int) -> Iterator[tuple[int, Array]]:
-    """Edges present in at least so many draws, with their couplings there."""
+def _visited(draws: Draws, min_visits: int) -> Iterator[tuple[int, Array]]:
+    """Edges present in at least ``min_visits`` draws, with their couplings in those draws."""
     by_edge = draws.values.tocsc()
-    for edge in np.flatnonzero(np.diff(by_edge.indptr) >= least):
+    for edge in np.flatnonzero(np.diff(by_edge.indptr) >= min_visits):
         yield int(edge), by_edge.data[by_edge.indptr[edge] : by_edge.indptr[edge + 1]]
 
 

@@ -1,4 +1,4 @@
-"""Tables and graphs for other programs, written whole or not at all."""
+"""Atomic export of tables and graphs for other programs."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slabfield.files import check_target, write_atomically
+from slabfield.io.atomic import check_target, write_atomically
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# The wide ones are formulas to spreadsheets in some languages
+# Spreadsheets in some languages read the full-width characters as formulas, too
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001
 NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -20,7 +20,7 @@ NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 def write_edges(edges: pd.DataFrame, path: Path) -> None:
     """Write the table of edges as CSV.
 
-    A name that a spreadsheet would take for a formula is written with a single quote before it.
+    A name that a spreadsheet would read as a formula gets a leading single quote.
 
     Examples
     --------
@@ -47,12 +47,12 @@ def write_edges(edges: pd.DataFrame, path: Path) -> None:
 
 
 def read_edges(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """Read a table of edges back, with names as they were.
+    """Read a table of edges and restore the original names.
 
     Parameters
     ----------
     path : str or path
-        An ``edges.csv``.
+        A file that :func:`write_edges` wrote, such as ``edges.csv``.
 
     Returns
     -------
@@ -74,7 +74,7 @@ def read_edges(path: str | os.PathLike[str]) -> pd.DataFrame:
     import pandas as pd
 
     names = ("node_1", "node_2")
-    # a node may be called NA
+    # A node may be called NA
     edges = pd.read_csv(path, dtype=dict.fromkeys(names, str), keep_default_na=False, na_values={})
     for column in edges.columns:
         if column in names:
@@ -87,15 +87,14 @@ def read_edges(path: str | os.PathLike[str]) -> pd.DataFrame:
 def write_graph(graph: Any, path: str | os.PathLike[str], form: str) -> None:
     """Write a networkx graph as GraphML or GEXF.
 
-    A character that XML cannot hold is replaced; a number is added to a name that then is the same
-    as another.
+    Characters that XML cannot hold are replaced; names that become equal get a number appended.
 
     Parameters
     ----------
     graph : networkx.Graph
-        Nodes named by text.
+        Graph whose nodes are strings.
     path : str or path
-        The file, in a folder that exists.
+        The file, in an existing folder.
     form : {"graphml", "gexf"}
 
     Examples
@@ -117,7 +116,7 @@ def write_graph(graph: Any, path: str | os.PathLike[str], form: str) -> None:
 
 
 def _xml_names(names: list[str]) -> dict[str, str]:
-    given: dict[str, str] = {}
+    replacement: dict[str, str] = {}
     taken: set[str] = set()
     for name in names:
         plain = safe = NOT_XML.sub("\ufffd", name)
@@ -126,14 +125,14 @@ def _xml_names(names: list[str]) -> dict[str, str]:
             count += 1
             safe = f"{plain} {count}"
         taken.add(safe)
-        given[name] = safe
-    return given
+        replacement[name] = safe
+    return replacement
 
 
 def harmless_name(name: str) -> str:
-    """Put a single quote before a name that a spreadsheet would take for a formula.
+    """Put a single quote before a name that a spreadsheet would read as a formula.
 
-    Names that are so already get another one, so that :func:`original_name` takes off what was put.
+    Names that already have such a quote get another one, so that :func:`original_name` is exact.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a run returns: draws, inclusion probabilities, summaries, and whether to trust them."""
+"""Results of a run: draws, inclusion probabilities, summaries and convergence diagnostics."""
 
 from __future__ import annotations
 
@@ -11,15 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slabfield.draws import Draws
-from slabfield.files import check_target
-from slabfield.posterior.around import data_groups, prior_group
-from slabfield.posterior.convergence import LOOKED_AT, array_stats, find_problems, rhat_and_ess
-from slabfield.posterior.couplings import Couplings, spread_given_presence
+from slabfield.io.atomic import check_target
+from slabfield.posterior.arviz_groups import data_groups, prior_group
+from slabfield.posterior.couplings import Couplings, sd_and_interval_given_presence
+from slabfield.posterior.datatree import make_tree
+from slabfield.posterior.diagnostics import (
+    MIN_VISIT_SHARE,
+    array_stats,
+    find_problems,
+    rhat_and_ess,
+)
+from slabfield.posterior.evidence import Structure
 from slabfield.posterior.exports import write_edges
-from slabfield.posterior.networks import Networks
+from slabfield.posterior.graphs import Networks
 from slabfield.posterior.storage import save_posterior
-from slabfield.posterior.structure import Structure
-from slabfield.posterior.tree import make_tree
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +35,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Posterior(Couplings, Structure, Networks):
-    """The posterior of a binary pairwise field, as draws.
+    """The posterior of a binary pairwise field, represented by draws.
 
     Attributes
     ----------
@@ -39,9 +44,9 @@ class Posterior(Couplings, Structure, Networks):
     feature_names : list of str
         Names of the nodes.
     settings : dict
-        What the run was told and what was chosen for it, with the engine's name and the seed.
+        Settings of the run, given or chosen automatically, with the engine's name and the seed.
     info : list of dict
-        What happened in each chain: births and deaths, Langevin steps accepted, CPU seconds.
+        Statistics of each chain: births and deaths, accepted Langevin steps, CPU seconds.
 
     Examples
     --------
@@ -61,43 +66,47 @@ class Posterior(Couplings, Structure, Networks):
 
     @cached_property
     def diagnostics(self) -> dict[str, Array]:
-        """R-hat and effective draws, by arviz-stats.
+        """R-hat and effective draws, computed by arviz-stats.
 
         Keys ``rhat_<what>`` and ``ess_<what>`` for what in ``present`` (each inclusion indicator),
         ``coupling`` (each Y A), ``bias``, ``p0``, ``sigma0``, ``density`` and ``potential`` (the
-        log potential of the data). NaN where something never changed: such a chain says nothing
-        about its own convergence. Indicators are looked at where the edge is present in 1% to 99%
-        of the draws, couplings where it is in 1% or more; elsewhere they are NaN.
+        log potential of the data). NaN if a quantity never changed: a constant series does not
+        show whether it has converged. Indicators have diagnostics if the edge is present in 1% to
+        99% of the draws, couplings if it is present in at least 1%; the others are NaN.
         """
-        coupling = self._of_edges(1)
-        found = {"present": self._of_indicators, "coupling": coupling, "bias": self._of_biases}
-        found.update(self._of_the_whole)
+        coupling = self._edge_diagnostics(1)
+        found = {
+            "present": self._indicator_diagnostics,
+            "coupling": coupling,
+            "bias": self._bias_diagnostics,
+        }
+        found.update(self._global_diagnostics)
         rhat = {f"rhat_{name}": values[0] for name, values in found.items()}
         return rhat | {f"ess_{name}": values[1] for name, values in found.items()}
 
-    # Kept apart: what decides on convergence costs half of what all diagnostics cost.
+    # Separate properties: ``converged`` needs only these, which cost half of all diagnostics.
 
     @cached_property
-    def _of_indicators(self) -> tuple[Array, Array]:
-        return self._of_edges(0)
+    def _indicator_diagnostics(self) -> tuple[Array, Array]:
+        return self._edge_diagnostics(0)
 
-    def _of_edges(self, which: int) -> tuple[Array, Array]:
-        """R-hat and effective draws of presence (0) or coupling (1) of the edges looked at."""
+    def _edge_diagnostics(self, which: int) -> tuple[Array, Array]:
+        """R-hat and effective draws of presence (0) or coupling (1); NaN for rare edges."""
         rhat, ess = np.full(self.draws.n_edges, np.nan), np.full(self.draws.n_edges, np.nan)
         share = self.visit_share
-        most = 1.0 if which == 1 else 1 - LOOKED_AT
-        looked = np.flatnonzero((share >= LOOKED_AT) & (share <= most))
-        for begin in range(0, looked.size, 500):
-            some = looked[begin : begin + 500]
-            rhat[some], ess[some] = rhat_and_ess(self.draws.of_edges(some)[which])
+        max_share = 1.0 if which == 1 else 1 - MIN_VISIT_SHARE
+        edges = np.flatnonzero((share >= MIN_VISIT_SHARE) & (share <= max_share))
+        for begin in range(0, edges.size, 500):
+            part = edges[begin : begin + 500]
+            rhat[part], ess[part] = rhat_and_ess(self.draws.of_edges(part)[which])
         return rhat, ess
 
     @cached_property
-    def _of_biases(self) -> tuple[Array, Array]:
+    def _bias_diagnostics(self) -> tuple[Array, Array]:
         return rhat_and_ess(self.draws.bias)
 
     @cached_property
-    def _of_the_whole(self) -> dict[str, tuple[Array, Array]]:
+    def _global_diagnostics(self) -> dict[str, tuple[Array, Array]]:
         draws = self.draws
         series = {"p0": draws.p0, "sigma0": draws.sigma0, "density": self.density}
         series["potential"] = draws.potential
@@ -111,28 +120,28 @@ class Posterior(Couplings, Structure, Networks):
 
     @cached_property
     def warnings(self) -> list[str]:
-        """What to know before trusting this result, in plain words; empty where all is well."""
+        """Notes and convergence problems, in plain words; empty if there are none."""
         return [*self.notes, *self._problems]
 
     @property
     def notes(self) -> list[str]:
-        """What was done otherwise than asked: another engine, or an early end."""
+        """Deviations from the requested run: another engine, or an early stop."""
         found = []
         if self.settings.get("fell_back"):
             found.append(
-                f"{self.settings['fell_back']} The answer is that of half the pseudo-likelihood "
+                f"{self.settings['fell_back']} The result is based on half the pseudo-likelihood "
                 "instead (likelihood='pseudo')."
             )
         if self.settings.get("stopped_by") == "time":
             found.append(
-                f"The time budget ended the run after {self.draws.n_draws} draws of each chain."
+                f"The time budget ended the run after {self.draws.n_draws} draws per chain."
             )
-        warmed = [c["warmed_up_for"] for c in self.info if "warmed_up_for" in c]
-        if warmed:
+        warmups = [c["warmed_up_for"] for c in self.info if "warmed_up_for" in c]
+        if warmups:
             found.append(
-                f"The time budget ended the warm-up of {len(warmed)} of {len(self.info)} chains "
-                f"after {min(warmed)} of {self.settings['n_warmup']} draws; what they had not "
-                "learnt by then makes them slower, or leaves the start in their first draws."
+                f"The time budget ended the warm-up of {len(warmups)} of {len(self.info)} chains "
+                f"after {min(warmups)} of {self.settings['n_warmup']} draws. They may mix more "
+                "slowly, and their first draws may still depend on the starting point."
             )
         if self.settings.get("stopped_by") == "interrupt":
             found.append(
@@ -147,18 +156,18 @@ class Posterior(Couplings, Structure, Networks):
 
     @property
     def converged(self) -> bool:
-        """Whether the chains agree and are long enough; ``warnings`` says what is wrong if not.
+        """Whether the chains agree and are long enough; if not, ``warnings`` says what is wrong.
 
-        Rank-normalised R-hat below 1.01 and at least 400 effective draws (bulk and tail) of p0,
+        Rank-normalized R-hat below 1.01 and at least 400 effective draws (bulk and tail) of p0,
         sigma0, the density and the log potential of the data, from at least four chains; R-hat
         below 1.05 and at least 100 effective draws of every bias and of the indicator of every edge
         with probability in [0.05, 0.95]; chains in which an edge never changes agree on it; and
-        the particles, if there are any, are healthy.
+        the particles, if any, raise no warning.
         """
         return not self._problems
 
     def to_dataframe(self) -> pd.DataFrame:
-        """One row an edge, the most probable first.
+        """Table of edges, one row each, the most probable first.
 
         Columns: ``node_1``, ``node_2``, ``inclusion_probability``; ``mean``, ``sd``, ``lower`` and
         ``upper`` of the coupling given presence, the last two the 95% highest-density interval;
@@ -168,7 +177,7 @@ class Posterior(Couplings, Structure, Networks):
 
         rows, columns = np.triu_indices(self.n_nodes, 1)
         names = np.array(self.feature_names, dtype=object)
-        sd, lower, upper = spread_given_presence(self.draws)
+        sd, lower, upper = sd_and_interval_given_presence(self.draws)
         table = pd.DataFrame(
             {
                 "node_1": names[rows],
@@ -178,40 +187,40 @@ class Posterior(Couplings, Structure, Networks):
                 "sd": sd,
                 "lower": lower,
                 "upper": upper,
-                "rhat": self._of_indicators[0],
-                "ess": self._of_indicators[1],
+                "rhat": self._indicator_diagnostics[0],
+                "ess": self._indicator_diagnostics[1],
             }
         )
         order = np.lexsort((-np.nan_to_num(np.abs(self.edge_mean)), -self.edge_probability))
         return table.iloc[order].reset_index(drop=True)
 
     def write_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write :meth:`to_dataframe` as CSV, whole or not at all.
+        """Write :meth:`to_dataframe` as CSV, atomically.
 
-        A name that a spreadsheet would take for a formula has a single quote put before it.
+        A name that a spreadsheet would read as a formula gets a leading single quote.
 
         Parameters
         ----------
         path : str or path
-            The file, in a folder that exists.
+            The file, in an existing folder.
         """
         write_edges(self.to_dataframe(), check_target(path))
 
     def to_datatree(
         self, dense: bool | None = None, X: Any = None, binarize: Any = None
     ) -> xr.DataTree:
-        """Lay the draws out as ArviZ expects them, with names for coordinates.
+        """Return an xarray DataTree in the layout of ArviZ, with names as coordinates.
 
         Parameters
         ----------
         dense : bool, optional
-            Whether couplings and presence are dense. By default they are up to four million
-            numbers (chains * draws * edges); above, only what is present is kept.
+            Whether couplings and presence are dense. By default they are dense up to four million
+            entries (chains * draws * edges), and sparse above.
         X : array or data frame, optional
-            The table that was fitted, which a posterior does not keep; with it come the groups
+            The table that was fitted, which a posterior does not store; it adds the groups
             ``observed_data`` and ``posterior_predictive``.
         binarize : number, "median" or dict, optional
-            How it was coded.
+            As it was given to the fit.
 
         Returns
         -------
@@ -219,11 +228,11 @@ class Posterior(Couplings, Structure, Networks):
             Groups: ``posterior`` has draws of ``coupling``, ``present``, ``bias``, ``p0`` and
             ``sigma0``; ``sample_stats`` the log potential of the data and the density;
             ``prior`` draws of ``p0`` and ``sigma0`` from their priors;
-            ``inclusion`` the probability of each edge, and its mean chance; ``run``, as
-            JSON, settings and info; ``sparse``, where draws are not dense, the edges present.
-            With X, ``observed_data`` has the shares of rows in which nodes, and pairs of nodes,
-            are 1, and ``posterior_predictive`` the same of data sets drawn from the fields of 200
-            draws.
+            ``inclusion`` the inclusion probability of each edge, and the mean of its conditional
+            probabilities; ``run`` settings and info as JSON; ``sparse``, if draws are not dense,
+            the couplings of present edges. With X, ``observed_data`` has the shares of rows in
+            which nodes, and pairs of nodes, are 1, and ``posterior_predictive`` the same for data
+            sets simulated from 200 draws.
 
         Examples
         --------
@@ -250,15 +259,15 @@ class Posterior(Couplings, Structure, Networks):
         return tree
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all of it to a NetCDF-4 file, which appears whole or not at all.
+        """Write the posterior to a NetCDF-4 file, atomically.
 
-        :func:`slabfield.load_posterior` reads it back bit for bit and knows when it is damaged;
+        :func:`slabfield.load_posterior` reads it back bit for bit and detects damage;
         ``xarray.open_datatree`` opens it without slabfield.
 
         Parameters
         ----------
         path : str or path
-            The file, in a folder that exists; by custom its name ends in ``.nc``.
+            The file, in an existing folder; by convention its name ends in ``.nc``.
         """
         save_posterior(self, path)
 

@@ -1,4 +1,4 @@
-"""A posterior in a file: NetCDF-4, which xarray and ArviZ open without slabfield."""
+"""Storage of posteriors as NetCDF-4 files, which xarray and ArviZ open without slabfield."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from slabfield.checks import InputError
 from slabfield.draws import DENSE_LIMIT, Draws, sparse_where
-from slabfield.files import check_target, write_atomically
-from slabfield.posterior.seal import SAVE_AGAIN, append_seal, check_seal
-from slabfield.posterior.tree import make_tree
+from slabfield.io.atomic import check_target, write_atomically
+from slabfield.posterior.datatree import make_tree
+from slabfield.posterior.integrity import SAVE_AGAIN, append_checksum, check_checksum
+from slabfield.validation import InputError
 
 if TYPE_CHECKING:
     from slabfield.posterior.posterior import Posterior
 
-# Deflate makes nothing smaller than one part in 1032
-MOST_SHRUNK = 1_100
-COMPRESSED_FROM = 1_000
+# Upper bound on the compression ratio: deflate reaches at most 1032
+MAX_COMPRESSION_RATIO = 1_100
+# Arrays with fewer entries are not compressed
+MIN_COMPRESSED_SIZE = 1_000
 
 
 def save_posterior(
@@ -40,17 +41,17 @@ def save_posterior(
 
     def write(temporary: Path) -> None:
         tree.to_netcdf(temporary, engine="h5netcdf", encoding=encoding)
-        append_seal(temporary)
+        append_checksum(temporary)
 
     write_atomically(target, write)
 
 
 def _encoding(values: Any) -> dict[str, Any]:
     if values.dtype.kind in "UO":
-        # Text of a length of its own is kept in a heap, and HDF5 never ends reading a damaged one
+        # HDF5 stores variable-length text in a heap, and reading a damaged heap may never end
         return {"dtype": "S1"}
     plain: dict[str, Any] = {"_FillValue": None}
-    return plain | {"zlib": True, "complevel": 4} if values.size >= COMPRESSED_FROM else plain
+    return plain | {"zlib": True, "complevel": 4} if values.size >= MIN_COMPRESSED_SIZE else plain
 
 
 def load_posterior(path: str | os.PathLike[str]) -> Posterior:
@@ -69,8 +70,7 @@ def load_posterior(path: str | os.PathLike[str]) -> Posterior:
     Raises
     ------
     InputError
-        When the file is not there, is something else, is damaged, or was written by a newer
-        version in a format that this one does not know.
+        If the file is missing, damaged or not a posterior, or has the format of a newer version.
 
     Examples
     --------
@@ -92,8 +92,8 @@ def load_posterior(path: str | os.PathLike[str]) -> Posterior:
     from slabfield.posterior.posterior import Posterior
 
     source = Path(path)
-    check_seal(source)
-    with _plain_failures(source):
+    check_checksum(source)
+    with _as_input_errors(source):
         import h5py
 
         with h5py.File(source, "r") as file:
@@ -102,52 +102,55 @@ def load_posterior(path: str | os.PathLike[str]) -> Posterior:
                 json.loads(reader.text(f"run/{name}"))
                 for name in ("feature_names", "settings", "info")
             )
-            _expect(_is_list_of(names, str), "names of nodes")
-            _expect(isinstance(settings, dict) and _is_list_of(info, dict), "settings and info")
+            _expect(_is_list_of(names, str), "node names that are not text")
+            _expect(
+                isinstance(settings, dict) and _is_list_of(info, dict),
+                "settings or info of the wrong type",
+            )
             return Posterior(_draws(reader, len(names)), names, settings, info)
 
 
 def _draws(reader: _Reader, n_nodes: int) -> Draws:
     n_chains, n_draws = reader.shape("posterior/p0", 2)
     n_edges = n_nodes * (n_nodes - 1) // 2
-    each = (n_chains, n_draws)
+    shape = (n_chains, n_draws)
     read = reader.numbers
-    values = _sparse(reader, each, n_edges) if reader.has("sparse") else None
+    values = _sparse(reader, shape, n_edges) if reader.has("sparse") else None
     if values is None:
-        _expect(n_chains * n_draws * n_edges <= DENSE_LIMIT, "dense draws, too many of them")
-        present = read("posterior/present", (*each, n_edges), np.int8).reshape(-1, n_edges) != 0
-        coupling = read("posterior/coupling", (*each, n_edges)).reshape(-1, n_edges)
+        _expect(n_chains * n_draws * n_edges <= DENSE_LIMIT, "too many dense draws")
+        present = read("posterior/present", (*shape, n_edges), np.int8).reshape(-1, n_edges) != 0
+        coupling = read("posterior/coupling", (*shape, n_edges)).reshape(-1, n_edges)
         values = sparse_where(present, coupling)
     return Draws(
         n_chains,
         n_draws,
         values,
-        read("posterior/bias", (*each, n_nodes)),
-        read("posterior/p0", each),
-        read("posterior/sigma0", each),
-        read("sample_stats/potential", each),
-        read("inclusion/chance", (n_edges,)),
+        read("posterior/bias", (*shape, n_nodes)),
+        read("posterior/p0", shape),
+        read("posterior/sigma0", shape),
+        read("sample_stats/potential", shape),
+        read("inclusion/conditional_probability", (n_edges,)),
     )
 
 
-def _sparse(reader: _Reader, each: tuple[int, int], n_edges: int) -> Any:
-    """Sparse draws, checked: a wrong number in them would have other memory read."""
-    n_rows = each[0] * each[1]
+def _sparse(reader: _Reader, shape: tuple[int, int], n_edges: int) -> Any:
+    """Read sparse draws and validate the indices: wrong ones would access memory out of bounds."""
+    n_rows = shape[0] * shape[1]
     (n_entries,) = reader.shape("sparse/value", 1)
     start = reader.numbers("sparse/start", (n_rows + 1,), np.int64)
     edge = reader.numbers("sparse/edge_number", (n_entries,), np.int32)
     value = reader.numbers("sparse/value", (n_entries,))
     in_order = start[0] == 0 and start[-1] == n_entries and np.all(np.diff(start) >= 0)
-    known = n_entries == 0 or (edge.min() >= 0 and edge.max() < n_edges)
-    _expect(bool(in_order and known), "sparse draws out of order")
+    in_bounds = n_entries == 0 or (edge.min() >= 0 and edge.max() < n_edges)
+    _expect(bool(in_order and in_bounds), "sparse draws out of order")
     return sparse.csr_array((value, edge, start), shape=(n_rows, n_edges))
 
 
 class _Reader:
-    """Reads what is expected, of the shape expected, and nothing larger than the file can hold."""
+    """Reads arrays of the expected type and shape, none larger than the file can hold."""
 
     def __init__(self, file: Any, size: int) -> None:
-        self.file, self.most_bytes = file, size * MOST_SHRUNK
+        self.file, self.max_bytes = file, size * MAX_COMPRESSION_RATIO
 
     def has(self, name: str) -> bool:
         return name in self.file
@@ -155,14 +158,14 @@ class _Reader:
     def dataset(self, name: str) -> Any:
         import h5py
 
-        place = self.file
+        node = self.file
         for part in name.split("/"):
-            # A link may lead to another file
-            _expect(isinstance(place.get(part, getlink=True), h5py.HardLink), f"no {name}")
-            place = place[part]
-        plain = isinstance(place, h5py.Dataset) and not place.is_virtual and not place.external
+            # A soft or external link may lead to another file
+            _expect(isinstance(node.get(part, getlink=True), h5py.HardLink), f"no {name}")
+            node = node[part]
+        plain = isinstance(node, h5py.Dataset) and not node.is_virtual and not node.external
         _expect(plain, f"no numbers or text in {name}")
-        return place
+        return node
 
     def shape(self, name: str, n_axes: int) -> tuple[int, ...]:
         shape = self.dataset(name).shape
@@ -173,19 +176,19 @@ class _Reader:
         self, name: str, shape: tuple[int, ...], kind: type[np.number[Any]] = np.float64
     ) -> NDArray[Any]:
         found = self.dataset(name)
-        fits = found.shape == shape and found.dtype == kind and found.nbytes <= self.most_bytes
+        fits = found.shape == shape and found.dtype == kind and found.nbytes <= self.max_bytes
         _expect(fits, f"{name} of shape {found.shape} and type {found.dtype}")
         return np.asarray(found[...])
 
     def text(self, name: str) -> str:
         found = self.dataset(name)
         is_text = found.ndim == 1 and found.dtype == np.dtype("S1")
-        _expect(is_text and found.nbytes <= self.most_bytes, f"{name}, which is not text")
+        _expect(is_text and found.nbytes <= self.max_bytes, f"{name}, which is not text")
         return bytes(found[...].tobytes()).decode("utf-8")
 
 
 class _UnexpectedError(Exception):
-    """What a file holds is not what a posterior holds."""
+    """Raised if the content of a file is not that of a posterior."""
 
 
 def _expect(holds: bool, found: str) -> None:
@@ -198,14 +201,14 @@ def _is_list_of(values: Any, kind: type) -> bool:
 
 
 @contextmanager
-def _plain_failures(path: Path) -> Iterator[None]:
-    """Say in words what is wrong with a file that is whole, and yet not a posterior."""
+def _as_input_errors(path: Path) -> Iterator[None]:
+    """Report failures to read a file with a valid checksum as :class:`InputError`."""
     try:
         yield
     except (
         _UnexpectedError, OSError, KeyError, ValueError, TypeError, RuntimeError, OverflowError
     ) as error:  # fmt: skip
         raise InputError(
-            f"{path} is sealed like a posterior, but does not hold one; found {error}. {SAVE_AGAIN}"
-            " with this version of slabfield."
+            f"{path} has a valid checksum but is not a posterior; found {error}. {SAVE_AGAIN} with "
+            "this version of slabfield."
         ) from None

@@ -1,4 +1,4 @@
-"""The plainest summaries of draws: how probable edges are, and means."""
+"""Basic summaries of draws: inclusion probabilities and means."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Array = NDArray[np.float64]
 
 
 class Summaries:
-    """What the other parts of a posterior build on.
+    """Base class of the parts of a posterior.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Summaries:
         return len(self.feature_names)
 
     def matrix(self, values: Array) -> Array:
-        """Put one number an edge into a symmetric (D, D) matrix, zero on the diagonal."""
+        """Arrange one value per edge in a symmetric (D, D) matrix with a zero diagonal."""
         matrix = np.zeros((self.n_nodes, self.n_nodes))
         rows, columns = np.triu_indices(self.n_nodes, 1)
         matrix[rows, columns] = matrix[columns, rows] = values
@@ -43,15 +43,18 @@ class Summaries:
     def edge_probability(self) -> Array:
         """Inclusion probability of every edge, in edge order.
 
-        The mean of the conditional probabilities that the sampler met (less rough than counting,
-        and finely ranked where an edge was never drawn), or else the share of draws.
+        The mean of the conditional probabilities (a Rao-Blackwell estimate: less noisy than the
+        share of draws, and not 0 if an edge was never drawn) where the sampler recorded them;
+        otherwise the share of draws.
         """
-        chance = self.draws.chance
-        return np.where(np.isfinite(chance), chance, self.visit_share)
+        conditional_probability = self.draws.conditional_probability
+        return np.where(
+            np.isfinite(conditional_probability), conditional_probability, self.visit_share
+        )
 
     @cached_property
     def visit_share(self) -> Array:
-        """Share of the draws in which every edge is present, in edge order."""
+        """Share of draws in which each edge is present, in edge order."""
         return np.asarray(
             self.draws.visits / (self.draws.n_chains * self.draws.n_draws), dtype=np.float64
         )
@@ -63,19 +66,19 @@ class Summaries:
 
     @cached_property
     def edge_mean(self) -> Array:
-        """Mean of every coupling given that the edge is present; NaN where it never was."""
+        """Mean of each coupling given that the edge is present; NaN if it never was."""
         count, total = self.draws.visits, self.draws.total()
         mean: Array = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
         return mean
 
     @cached_property
     def coupling_mean(self) -> Array:
-        """Mean of couplings given presence, symmetric (D, D), NaN where never present."""
+        """Mean of couplings given presence, symmetric (D, D), NaN if never present."""
         return self.matrix(self.edge_mean)
 
     @cached_property
     def bias_mean(self) -> Array:
-        """Posterior mean of every bias."""
+        """Posterior mean of each bias."""
         return np.asarray(self.draws.bias.mean(axis=(0, 1)), dtype=np.float64)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What is shown while chains run: a live table on a terminal, plain lines elsewhere."""
+"""Progress of running chains: a live table on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from math import inf
 
-from slabfield.progress.lines import say, show_lines
+from slabfield.progress.lines import show_lines, write_line
 from slabfield.progress.watch import Watch
 
 __all__ = ["Watch", "chain_progress"]
@@ -18,28 +18,29 @@ __all__ = ["Watch", "chain_progress"]
 def chain_progress(
     n_chains: int, n_warmup: int, n_draws: int, auto: bool = False, deadline: float = inf
 ) -> Iterator[Watch]:
-    """Show on standard error how far chains are, while the context lasts.
+    """Show the progress of chains on standard error, while the context lasts.
 
     Parameters
     ----------
     n_chains, n_warmup, n_draws : int
-        Chains, and draws thrown away and kept of each; with ``auto`` those of the first round.
+        Number of chains, and warm-up draws and kept draws per chain; with ``auto``, those of the
+        first round.
     auto : bool
-        Whether chains go on until they have converged.
+        Whether chains continue until they have converged.
     deadline : float
-        When the time budget ends, on the clock of :func:`time.monotonic`.
+        End of the time budget, on the clock of :func:`time.monotonic`.
 
     Yields
     ------
     Watch
-        What :func:`slabfield.sampler.parallel.run_chains` takes as ``reporter``.
+        The ``reporter`` of :func:`slabfield.chains.parallel.run_chains`.
 
     Examples
     --------
     >>> from slabfield.progress import chain_progress
     >>> with chain_progress(n_chains=2, n_warmup=5, n_draws=10) as watch:
     ...     watch(0)(5)
-    ...     watch.look().chains[0].warmup
+    ...     watch.snapshot().chains[0].warmup
     5
     """
     watch = Watch(n_chains, n_warmup, n_draws, auto, deadline)
@@ -52,4 +53,4 @@ def chain_progress(
     with shown:
         yield watch
     if watch.runs:
-        say(watch.ending())
+        write_line(watch.summary())

@@ -1,4 +1,4 @@
-"""Progress in plain lines, where there is no terminal."""
+"""Progress as plain lines, where standard error is not a terminal."""
 
 from __future__ import annotations
 
@@ -10,35 +10,38 @@ from threading import Event, Thread
 
 from slabfield.progress.watch import View, Watch
 
-LOOK_EVERY, SAY_EVERY, SAY_SHARE = 0.5, 10.0, 0.1
+# Seconds between polls of the chains
+POLL_SECONDS = 0.5
+# A line is written after this many seconds, or after this share of the draws
+REPORT_SECONDS, REPORT_SHARE = 10.0, 0.1
 
 
 @contextmanager
 def show_lines(watch: Watch) -> Iterator[None]:
-    """Say how far the chains are, each tenth of the way but at least every ten seconds."""
-    over = Event()
+    """Write a line after every tenth of the draws, and at least every ten seconds."""
+    finished = Event()
 
-    def speak() -> None:
+    def report() -> None:
         share, at = 0.0, 0.0
-        while not over.wait(LOOK_EVERY):
-            view = watch.look()
-            if view.share < share:  # it goes on to more draws
+        while not finished.wait(POLL_SECONDS):
+            view = watch.snapshot()
+            if view.share < share:  # a further round has begun
                 share = view.share
-            if view.share >= share + SAY_SHARE or view.elapsed >= at + SAY_EVERY:
-                say(line(view))
+            if view.share >= share + REPORT_SHARE or view.elapsed >= at + REPORT_SECONDS:
+                write_line(line(view))
                 share, at = view.share, view.elapsed
 
-    thread = Thread(target=speak, daemon=True)
+    thread = Thread(target=report, daemon=True)
     thread.start()
     try:
         yield
     finally:
-        over.set()
+        finished.set()
         thread.join()
 
 
 def line(view: View) -> str:
-    """Write how far the chains are.
+    """Format the progress of the chains as one line.
 
     Examples
     --------
@@ -46,29 +49,29 @@ def line(view: View) -> str:
     >>> from slabfield.progress.watch import ChainView, View
     >>> chain = ChainView(warmup=200, draws=250, rate=100.0, n_edges=14)
     >>> line(View([chain] * 4, 200, 500, False, 9.0, 0.64, 400.0, 2.5, 1.0123, 310.2))
-    'draws 1,000 of 2,000, 400 a second, 14 edges, R-hat 1.012, 310 effective draws, 2 s left'
+    'draws 1,000 of 2,000, 400 per second, 14 edges, R-hat 1.012, 310 effective draws, 2 s left'
     """
     if not view.started:
-        return f"starting, {view.elapsed:.0f} s so far (a first run compiles)"
+        return f"starting, {view.elapsed:.0f} s so far (the first run compiles)"
     if view.warming_up:
         done = sum(chain.warmup for chain in view.chains) / len(view.chains)
-        return f"warm-up {done:.0f} of {view.n_warmup} a chain{_left(view)}"
+        return f"warm-up {done:.0f} of {view.n_warmup} per chain{_left(view)}"
     n = len(view.chains)
     draws = sum(chain.draws for chain in view.chains)
     return (
-        f"draws {draws:,} of {n * view.n_draws:,}, {view.rate:,.0f} a second, "
+        f"draws {draws:,} of {n * view.n_draws:,}, {view.rate:,.0f} per second, "
         f"{view.n_edges:.0f} edges{mixing(view)}{_left(view)}"
     )
 
 
 def mixing(view: View) -> str:
-    """Write R-hat and effective draws, or nothing before they are known."""
+    """Format R-hat and effective draws; empty before they are known."""
     known = "" if isnan(view.rhat) else f", R-hat {view.rhat:.3f}"
     return known + ("" if isnan(view.ess) else f", {view.ess:,.0f} effective draws")
 
 
 def duration(seconds: float) -> str:
-    """Write a time in the unit it is best read in.
+    """Format a duration with suitable units.
 
     Examples
     --------
@@ -86,7 +89,7 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
-def say(text: str) -> None:
+def write_line(text: str) -> None:
     """Write a line to standard error."""
     print(text, file=sys.stderr, flush=True)
 
@@ -94,5 +97,5 @@ def say(text: str) -> None:
 def _left(view: View) -> str:
     if isnan(view.seconds_left):
         return ""
-    until = "to the next look at convergence" if view.auto else "left"
+    until = "until the next convergence check" if view.auto else "left"
     return f", {duration(view.seconds_left)} {until}"

@@ -1,4 +1,4 @@
-"""Progress as a table that keeps itself up to date, on a terminal."""
+"""Progress as a live table, on a terminal."""
 
 from __future__ import annotations
 
@@ -16,16 +16,18 @@ from rich.text import Text
 from slabfield.progress.lines import duration, mixing
 from slabfield.progress.watch import ChainView, View, Watch
 
+# Refreshes per second
 REFRESH = 4
+# Width of a progress bar, in characters
 BAR = 24
 
 
 @contextmanager
 def show_live(watch: Watch) -> Iterator[None]:
-    """Keep a table of the chains on the screen; it goes when they are done."""
+    """Show a table of the chains, which disappears when they are done."""
     console = Console(stderr=True)
     with Live(
-        get_renderable=lambda: picture(watch.look()),
+        get_renderable=lambda: render(watch.snapshot()),
         console=console,
         refresh_per_second=REFRESH,
         transient=True,
@@ -34,16 +36,16 @@ def show_live(watch: Watch) -> Iterator[None]:
         yield
 
 
-def picture(view: View) -> Group:
-    """Lay out how far the chains are.
+def render(view: View) -> Group:
+    """Lay out the progress of the chains as a table.
 
     Examples
     --------
-    >>> from slabfield.progress.live import picture
+    >>> from slabfield.progress.live import render
     >>> from slabfield.progress.watch import ChainView, View
     >>> chain = ChainView(warmup=200, draws=250, rate=100.0, n_edges=14)
     >>> view = View([chain] * 4, 200, 500, False, 9.0, 0.64, 400.0, 2.5, 1.0123, 310.2)
-    >>> len(picture(view).renderables)
+    >>> len(render(view).renderables)
     2
     """
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -64,19 +66,21 @@ def picture(view: View) -> Group:
             _speed(chain),
             str(chain.n_edges) if chain.n_edges >= 0 else "",
         )
-    return Group(table, Text(_below(view)))
+    return Group(table, Text(_footer(view)))
 
 
 def _speed(chain: ChainView) -> str:
     return f"{chain.rate:,.0f}" if chain.rate >= 0.5 else ""
 
 
-def _below(view: View) -> str:
+def _footer(view: View) -> str:
     if not view.started:
-        return f"Starting, {duration(view.elapsed)} so far. A first run compiles, for a minute."
+        return (
+            f"Starting, {duration(view.elapsed)} so far. The first run compiles for about a minute."
+        )
     left = "" if isnan(view.seconds_left) else f", {duration(view.seconds_left)}"
     if left:
-        left += " to the next look at convergence" if view.auto else " left"
+        left += " until the next convergence check" if view.auto else " left"
     known = mixing(view).removeprefix(", ")
-    mixed = f"{known[0].upper()}{known[1:]}. " if known else ""
-    return f"{mixed}{duration(view.elapsed)} so far{left}."
+    prefix = f"{known[0].upper()}{known[1:]}. " if known else ""
+    return f"{prefix}{duration(view.elapsed)} so far{left}."

@@ -1,4 +1,4 @@
-"""A posterior as one page: a file that opens in any browser, offline, and loads nothing."""
+"""HTML report of a posterior: one self-contained file that opens in any browser, offline."""
 
 from __future__ import annotations
 

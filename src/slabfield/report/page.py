@@ -1,4 +1,4 @@
-"""The page: templates, data and words put together, and written whole or not at all."""
+"""Assembly of the report from template, data and text, and its atomic write."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from string import Template
 from typing import TYPE_CHECKING, Any
 
 import slabfield
-from slabfield.files import check_target, write_atomically
-from slabfield.report.facts import gather
-from slabfield.report.words import all_settings, count_edges, how_made, sentences, verdict
+from slabfield.io.atomic import check_target, write_atomically
+from slabfield.report.payload import report_payload
+from slabfield.report.text import all_settings, count_edges, main_settings, sentences, verdict
 
 if TYPE_CHECKING:
     from slabfield.posterior import Posterior
@@ -25,14 +25,14 @@ SCRIPTS = ("common", "network", "network_view", "edges", "matrix", "convergence"
 
 
 def write_report(posterior: Posterior, path: str | os.PathLike[str]) -> None:
-    """Write a posterior as one HTML file, which opens offline and appears whole or not at all.
+    """Write a report of a posterior as one self-contained HTML file, atomically.
 
     Parameters
     ----------
     posterior : Posterior
-        What a run returned.
+        Result of a run.
     path : str or path
-        The file, in a folder that exists; by custom its name ends in ``.html``.
+        The file, in an existing folder; by convention its name ends in ``.html``.
 
     Examples
     --------
@@ -57,36 +57,36 @@ def write_report(posterior: Posterior, path: str | os.PathLike[str]) -> None:
 
 
 def make_page(posterior: Posterior) -> str:
-    """Return the page as text."""
+    """Return the report as HTML."""
     style, script = _read("report.css"), _script()
     engine = str(posterior.settings.get("engine", "unknown"))
     draws, counts = posterior.draws, count_edges(posterior)
     rows = posterior.settings.get("n_rows")
-    made_from = [f"{posterior.n_nodes} nodes"] + ([f"{rows:,} rows"] if rows else [])
-    made_from += [f"engine: {engine}", f"{draws.n_chains} chains of {draws.n_draws:,} draws"]
+    subtitle = [f"{posterior.n_nodes} nodes"] + ([f"{rows:,} rows"] if rows else [])
+    subtitle += [f"engine: {engine}", f"{draws.n_chains} chains of {draws.n_draws:,} draws"]
     return Template(_read("template.html")).substitute(
         policy=_policy(style, script),
         style=style,
         script=script,
-        data=_island(gather(posterior)),
-        made_from=escape(" \N{MIDDLE DOT} ".join(made_from)),
+        data=_safe_json(report_payload(posterior)),
+        subtitle=escape(" \N{MIDDLE DOT} ".join(subtitle)),
         supported=f"{counts.supported:,}",
         undecided=f"{counts.undecided:,}",
         absent=f"{counts.absent:,}",
         converged="Converged" if posterior.converged else "Not converged",
-        chains_say="the chains agree" if posterior.converged else "read with care",
+        convergence_note="the chains agree" if posterior.converged else "read with care",
         state="good" if posterior.converged else "bad",
         verdict=escape(verdict(posterior)),
         sentences="\n".join(f"<p>{escape(text)}</p>" for text in sentences(posterior)),
         warnings=_warnings(posterior.warnings),
-        settings=_definitions(how_made(posterior)),
+        settings=_definitions(main_settings(posterior)),
         all_settings=escape(all_settings(posterior)),
         version=escape(slabfield.__version__),
     )
 
 
 def _script() -> str:
-    """Put the scripts together in one function, so that nothing of them is global."""
+    """Concatenate the scripts inside one function, so that they define no globals."""
     parts = "\n".join(_read(f"{name}.js") for name in SCRIPTS)
     return f'\n(() => {{\n"use strict";\n{parts}}})();\n'
 
@@ -96,7 +96,7 @@ def _read(name: str) -> str:
 
 
 def _policy(style: str, script: str) -> str:
-    """Allow the page its own style and script and nothing else; no request leaves it."""
+    """Content security policy that allows the page's own style and script, and no requests."""
     return (
         f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
@@ -107,9 +107,9 @@ def _digest(text: str) -> str:
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
 
 
-def _island(facts: dict[str, Any]) -> str:
-    """JSON in which nothing can be taken for markup, whatever the names of nodes are."""
-    text = json.dumps(facts, allow_nan=False, separators=(",", ":"))
+def _safe_json(payload: dict[str, Any]) -> str:
+    """Serialize as JSON without characters that HTML could read as markup."""
+    text = json.dumps(payload, allow_nan=False, separators=(",", ":"))
     for letter in "<>&":
         text = text.replace(letter, f"\\u{ord(letter):04x}")
     return text

@@ -1,8 +1,8 @@
-"""The experiments of Chen and Welling (2012), run anew: one short file for each figure.
+"""Reproduction of the experiments of Chen and Welling (2012), one module for each figure.
 
-`slabfield reproduce FIGURE` on the command line. A figure is made of *pieces* (one fit, one path),
-which are kept on disk as they are finished; it writes its numbers as CSV beside its pictures, and
-draws only these. Importing this package imports nothing heavy.
+Command line: `slabfield reproduce FIGURE`. A figure needs several *pieces* of work (one fit, one
+path), whose results are cached on disk. It writes its numbers as CSV files, and plots only these.
+Importing this package is fast.
 """
 
 from __future__ import annotations
@@ -22,4 +22,4 @@ FIGURES: dict[str, str] = {
     "sizes": "sizes",
     "sensitivity": "sensitivity",
 }
-"""What can be asked for, and the file that makes it; ``all`` is all of them and a page."""
+"""Names of figures and their modules; ``all`` makes all of them and a results page."""

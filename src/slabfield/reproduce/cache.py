@@ -1,4 +1,4 @@
-"""Finished pieces of work, kept on disk under a name made from what they are."""
+"""Cache of the results of pieces of work, on disk, under a hash of function, arguments, sources."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slabfield.files import write_atomically
+from slabfield.io.atomic import write_atomically
 
 Result = dict[str, NDArray[Any]]
 
 PACKAGE = Path(__file__).parents[1]
+# Subpackages that no result depends on, except for the modules with the functions of pieces
 DRAWING = ("plots", "cli", "reproduce")
-"""Parts of the package that no number depends on, but for the files that pieces are in."""
 
 
 class Piece(NamedTuple):
-    """A call whose result is worth keeping: a function of a module and its arguments.
+    """A call whose result is cached: a module-level function and its arguments.
 
-    Arguments are numbers, words, None, and tuples of these; the result is named arrays.
+    Arguments are numbers, strings, None, and tuples of these; the result is a dict of arrays.
 
     Examples
     --------
@@ -41,21 +41,21 @@ class Piece(NamedTuple):
     arguments: dict[str, Any]
 
     def call(self) -> Result:
-        """Do the work."""
-        found = self.function(**self.arguments)
-        return {name: np.asarray(values) for name, values in found.items()}
+        """Call the function."""
+        result = self.function(**self.arguments)
+        return {name: np.asarray(values) for name, values in result.items()}
 
     @property
     def key(self) -> str:
-        """Name of the result: the function, its arguments, and the sources they run."""
-        told = json.dumps(self.arguments, sort_keys=True, default=list)
+        """Hash of the function, its arguments and the sources that the result depends on."""
+        arguments = json.dumps(self.arguments, sort_keys=True, default=list)
         source = inspect.getsourcefile(self.function)
-        text = f"{self.function.__qualname__} {told} {fingerprint(source or '')}"
+        text = f"{self.function.__qualname__} {arguments} {fingerprint(source or '')}"
         return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
 class Cache:
-    """A folder of results; a result is one file that appears whole or not at all.
+    """A folder of results; each is a file that is written atomically.
 
     Examples
     --------
@@ -78,16 +78,16 @@ class Cache:
         return self.folder / f"{key}.npz"
 
     def has(self, key: str) -> bool:
-        """Whether a result is there, and whole."""
+        """Whether a result exists and its file is complete."""
         return self.path(key).exists() and zipfile.is_zipfile(self.path(key))
 
     def load(self, key: str) -> Result:
         """Read a result."""
-        with np.load(self.path(key)) as kept:
-            return dict(kept)
+        with np.load(self.path(key)) as stored:
+            return dict(stored)
 
     def store(self, key: str, result: Result) -> None:
-        """Keep a result."""
+        """Write a result."""
         self.folder.mkdir(parents=True, exist_ok=True)
 
         def write(temporary: Path) -> None:
@@ -99,14 +99,14 @@ class Cache:
 
 @cache
 def fingerprint(source: str) -> str:
-    """Name of the sources that numbers come from: the package but for drawing, and one file."""
-    kept = [path for path in PACKAGE.rglob("*.py") if part_of(path) not in DRAWING]
+    """Hash of the sources that results depend on: the package without DRAWING, and one module."""
+    paths = [path for path in PACKAGE.rglob("*.py") if part_of(path) not in DRAWING]
     digest = hashlib.sha256()
-    for path in [*sorted(kept), PACKAGE / "reproduce" / "worlds.py", Path(source)]:
+    for path in [*sorted(paths), PACKAGE / "reproduce" / "data_sets.py", Path(source)]:
         digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()
 
 
 def part_of(path: Path) -> str:
-    """Return the part of the package that a file belongs to."""
+    """Return the subpackage that a file belongs to."""
     return path.relative_to(PACKAGE).parts[0]

@@ -1,4 +1,4 @@
-"""slabfield beside all baselines on any table: held-out likelihoods, density and CPU time."""
+"""Comparison of slabfield with all baselines: held-out likelihoods, density and CPU time."""
 
 from __future__ import annotations
 
@@ -9,29 +9,31 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slabfield import checks
-from slabfield.baselines import ChowLiuTree, L1Neighbourhood, L1PseudoLikelihood
-from slabfield.estimator import SpikeSlabMRF
+from slabfield import validation
+from slabfield.baselines import ChowLiuTree, L1Neighborhood, L1PseudoLikelihood
+from slabfield.chains.dask_client import everywhere
+from slabfield.estimators.spike_slab import SpikeSlabMRF
 from slabfield.evaluate import (
     conditional_log_likelihood,
     draw_fields,
     edge_density,
     pseudo_log_likelihood,
 )
-from slabfield.sampler.connect import everywhere
 
 if TYPE_CHECKING:
     from distributed import Client
 
 Bits = NDArray[np.uint8]
 
+# Nodes per group that is predicted given the others
 GROUP_SIZE = 9
-FEWEST_ROWS = 20
+# Rows of a table, training and test
+MIN_ROWS = 20
 SLABFIELD = "slabfield"
 
 
 class Score(NamedTuple):
-    """How a method did. Likelihoods are means over test rows; ``cll_error`` is a standard error."""
+    """Scores of a method: means over test rows; ``cll_error`` is the standard error of ``cll``."""
 
     method: str
     cll: float
@@ -42,14 +44,14 @@ class Score(NamedTuple):
 
 
 def estimators(seed: int | None, n_jobs: int | None, **settings: Any) -> dict[str, Any]:
-    """All methods by name: slabfield as it comes, the L1 ones tuned by cross-validation.
+    """All methods by name: slabfield with its defaults, L1 methods tuned by cross-validation.
 
     Parameters
     ----------
     seed : int, optional
         Seed of draws and folds.
     n_jobs : int, optional
-        Chains, nodes or folds done at a time.
+        Chains, nodes or folds run in parallel.
     **settings
         Other parameters of `SpikeSlabMRF`.
 
@@ -57,14 +59,14 @@ def estimators(seed: int | None, n_jobs: int | None, **settings: Any) -> dict[st
     --------
     >>> from slabfield.reproduce.comparison import estimators
     >>> list(estimators(0, 1))[:2]
-    ['slabfield', 'L1 neighbourhood, max']
+    ['slabfield', 'L1 neighborhood, max']
     """
-    told: dict[str, Any] = {"random_state": seed, "n_jobs": n_jobs}
+    shared: dict[str, Any] = {"random_state": seed, "n_jobs": n_jobs}
     return {
-        SLABFIELD: SpikeSlabMRF(**told, **settings),
-        "L1 neighbourhood, max": L1Neighbourhood(rule="max", **told),
-        "L1 neighbourhood, min": L1Neighbourhood(rule="min", **told),
-        "L1 pseudo-likelihood": L1PseudoLikelihood(**told),
+        SLABFIELD: SpikeSlabMRF(**shared, **settings),
+        "L1 neighborhood, max": L1Neighborhood(rule="max", **shared),
+        "L1 neighborhood, min": L1Neighborhood(rule="min", **shared),
+        "L1 pseudo-likelihood": L1PseudoLikelihood(**shared),
         "Chow-Liu tree": ChowLiuTree(),
     }
 
@@ -77,14 +79,14 @@ def split_rows(n_rows: int, held_out: float, seed: int | None) -> tuple[Any, Any
     n_rows : int
         Rows of the table.
     held_out : float
-        Share of them to test on.
+        Share of test rows.
     seed : int, optional
-        Seed of the choice.
+        Seed of the split.
 
     Returns
     -------
     train, test : arrays of int
-        Indices in rising order.
+        Indices in increasing order.
 
     Examples
     --------
@@ -93,18 +95,18 @@ def split_rows(n_rows: int, held_out: float, seed: int | None) -> tuple[Any, Any
     >>> len(train), len(test)
     (30, 10)
     """
-    if n_rows < FEWEST_ROWS:
-        raise checks.InputError(
-            f"A comparison needs at least {FEWEST_ROWS} rows to learn from and test on; found "
+    if n_rows < MIN_ROWS:
+        raise validation.InputError(
+            f"A comparison needs at least {MIN_ROWS} rows for training and testing; found "
             f"{n_rows}. Collect more rows, or use slabfield fit."
         )
     order = np.random.default_rng(seed).permutation(n_rows)
-    n_test = min(max(1, round(held_out * n_rows)), n_rows - FEWEST_ROWS // 2)
+    n_test = min(max(1, round(held_out * n_rows)), n_rows - MIN_ROWS // 2)
     return np.sort(order[n_test:]), np.sort(order[:n_test])
 
 
 def random_groups(n_nodes: int, n_rows: int, seed: int | None) -> NDArray[np.int64]:
-    """Groups of up to nine nodes, at random for each row.
+    """Draw a random group of up to nine nodes for each row.
 
     Examples
     --------
@@ -124,25 +126,25 @@ def score_method(
     groups: NDArray[np.int64],
     client: Client | None = None,
 ) -> list[Score]:
-    """Fit one method and score it; slabfield gives two scores, for a mixture and for one field.
+    """Fit and score one method; slabfield has two scores, of a mixture and of one field.
 
     Parameters
     ----------
     name : str
-        What to call it.
+        Name of the method.
     estimator : estimator
-        Not yet fitted; fitted afterwards.
+        Fitted in place.
     train, test : arrays of 0 and 1
-        Rows to learn from, or a DataFrame of them that names the columns, and rows to test on.
+        Training rows, optionally as a DataFrame with names of columns, and test rows.
     groups : array (rows, g)
-        Nodes predicted in each test row, given the others.
+        Nodes to predict in each test row, given the others.
     client : distributed.Client, optional
-        Where chains, nodes or folds are done.
+        Cluster that runs chains, nodes or folds.
 
     Returns
     -------
     list of Score
-        CPU time is that of the fit, all threads, without compilation; on a cluster it is NaN.
+        CPU time is that of the fit, over all threads, without compilation; NaN on a cluster.
 
     Examples
     --------
@@ -184,7 +186,7 @@ def compare(
     advance: Callable[[str], None] = lambda name: None,
     client: Client | None = None,
 ) -> list[Score]:
-    """Fit and score all methods, in turn so that times are fair.
+    """Fit and score all methods, one after the other, so that times are comparable.
 
     Examples
     --------
@@ -215,7 +217,7 @@ def score_file(
     method : str
         One of `estimators`.
     n_train, n_test : int
-        Rows taken from the beginning of each.
+        Rows taken from the start of each array.
     seed : int
         Seed of draws, folds and groups.
     settings : pairs of name and value
@@ -224,10 +226,10 @@ def score_file(
     Returns
     -------
     dict of arrays
-        A column for each field of `Score`; ``converged`` of slabfield's chains.
+        A column for each field of `Score`, and ``converged``, True for methods without chains.
     """
-    with np.load(file) as kept:
-        train, test = kept["train"][:n_train], kept["test"][:n_test]
+    with np.load(file) as stored:
+        train, test = stored["train"][:n_train], stored["test"][:n_test]
     estimator = estimators(seed, 1, **dict(settings))[method]
     groups = random_groups(train.shape[1], len(test), seed)
     scores = score_method(method, estimator, train, test, groups)
@@ -237,12 +239,12 @@ def score_file(
 
 
 def _compile(estimator: Any, train: Any) -> None:
-    """Have the code compiled, or loaded, before time is taken."""
+    """Compile the code, or load it from the cache, before time is measured."""
     kind = type(estimator)
-    told = estimator.get_params()
+    params = estimator.get_params()
     if isinstance(estimator, SpikeSlabMRF):
-        told |= {"n_draws": 1, "n_warmup": 1, "n_chains": 1, "progress": False}
-        kind(**told).fit(train)
+        params |= {"n_draws": 1, "n_warmup": 1, "n_chains": 1, "progress": False}
+        kind(**params).fit(train)
     else:
         few = np.asarray(train)[:, : min(3, train.shape[1])]
-        kind(**told | ({"n_strengths": 2} if "n_strengths" in told else {})).fit(few)
+        kind(**params | ({"n_strengths": 2} if "n_strengths" in params else {})).fit(few)

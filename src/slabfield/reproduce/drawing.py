@@ -1,4 +1,4 @@
-"""What the pictures share: one colour and marker for each method, sizes, and curves."""
+"""Shared parts of the figures: one color and marker for each method, sizes, and curves."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from slabfield.reproduce.scores import averages
+from slabfield.reproduce.method_scores import averages
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-# Okabe and Ito's colours, told apart by most eyes
+# Palette of Okabe and Ito, safe for color-blind readers
 STYLES: dict[str, dict[str, Any]] = {
     "Bayes": {"color": "#D55E00", "marker": "*"},
     "Bayes PM": {"color": "#0072B2", "marker": "P"},
@@ -28,6 +28,7 @@ STYLES: dict[str, dict[str, Any]] = {
     "MLE": {"color": "#E69F00", "marker": "d"},
 }
 GREY = "#555555"
+# Size of the marker of a method with one setting, in points
 SINGLE_SIZE = 11.0
 
 
@@ -45,9 +46,9 @@ def new_figure(n_columns: int = 1, n_rows: int = 1, width: float = 4.6, height: 
 
 
 def curve(axes: Axes, table: pd.DataFrame, method: str, x: str, y: str) -> None:
-    """Draw mean and sd over data sets of a method: a line over settings, or a single point.
+    """Plot mean and sd over data sets of a method: a line over settings, or a single point.
 
-    The sd of a likelihood is that of its difference to the true model's, where that is known.
+    The sd of a likelihood is that of its difference from the true model, if that is known.
 
     Parameters
     ----------
@@ -56,21 +57,21 @@ def curve(axes: Axes, table: pd.DataFrame, method: str, x: str, y: str) -> None:
     table : DataFrame
         As ``score_table`` returns it.
     method : str
-        Which method.
+        Name of the method.
     x, y : str
         Columns.
     """
     mine = table[table["method"] == method]
     if mine.empty:
         return
-    spread = y
+    sd_column = y
     if y == "cll" and mine["true_cll"].notna().all():
-        # the truth of one data set is easier to predict than that of another
-        mine, spread = mine.assign(below=mine["cll"] - mine["true_cll"]), "below"
-    found = averages(mine, sorted({x, y, spread})).sort_values("setting")
+        # Data sets differ in how well their true model predicts
+        mine, sd_column = mine.assign(below=mine["cll"] - mine["true_cll"]), "below"
+    found = averages(mine, sorted({x, y, sd_column})).sort_values("setting")
     single = len(found) == 1
     axes.errorbar(
-        found[f"{x}_mean"], found[f"{y}_mean"], yerr=found[f"{spread}_sd"],
+        found[f"{x}_mean"], found[f"{y}_mean"], yerr=found[f"{sd_column}_sd"],
         xerr=found[f"{x}_sd"] if single else None, label=method,
         linestyle="none" if single else "-", markersize=SINGLE_SIZE if single else 4.5,
         linewidth=1.2, elinewidth=0.8, capsize=2, zorder=5 if single else 3, **STYLES[method],
@@ -78,21 +79,21 @@ def curve(axes: Axes, table: pd.DataFrame, method: str, x: str, y: str) -> None:
 
 
 def frame_cll(axes: Axes, table: pd.DataFrame, column: str = "cll") -> None:
-    """Cut the axis of a likelihood where only hopeless models are.
+    """Limit the axis of a likelihood to the range of useful models.
 
-    The range is from the best down to the worst Bayesian model, and more than half as much again.
+    The range is from the best model to the worst Bayesian model, extended by 60% at the lower end.
     """
     best = table[column].max()
     if "true_cll" in table:
         best = np.nanmax([best, table["true_cll"].max()])
     worst = table.loc[table["method"].str.startswith("Bayes"), column].min()
-    reach = max(best - worst, 1e-3)
-    low = max(table[column].min(), worst - 0.6 * reach)
-    axes.set_ylim(low - 0.05 * reach, best + 0.08 * reach)
+    extent = max(best - worst, 1e-3)
+    low = max(table[column].min(), worst - 0.6 * extent)
+    axes.set_ylim(low - 0.05 * extent, best + 0.08 * extent)
 
 
 def density_axis(axes: Axes) -> None:
-    """Spread small densities out: the axis goes by the square root."""
+    """Scale the axis of densities by the square root, which separates small densities."""
     axes.set_xscale("function", functions=(lambda x: np.sqrt(np.abs(x)), np.square))
     ticks = (0.0, 0.01, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
@@ -100,7 +101,7 @@ def density_axis(axes: Axes) -> None:
 
 
 def finish(axes: Axes, title: str, x: str, y: str) -> None:
-    """Write title and labels, and take away what is not needed."""
+    """Write title and labels, and remove the top and right spines."""
     axes.set_title(title, loc="left", fontsize=10)
     axes.set_xlabel(x)
     axes.set_ylabel(y)
@@ -108,6 +109,6 @@ def finish(axes: Axes, title: str, x: str, y: str) -> None:
 
 
 def legend_below(figure: Figure, axes: Axes, n_columns: int) -> None:
-    """Write one legend for all axes below them."""
+    """Write one legend for all axes, below them."""
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=n_columns, frameon=False)

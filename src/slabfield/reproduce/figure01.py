@@ -1,4 +1,4 @@
-"""Figure 1: how the sampler moves one edge, as a diagram."""
+"""Figure 1: diagram of the moves of the sampler on one edge."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slabfield.reproduce.bench import Workbench
 from slabfield.reproduce.drawing import GREY, STYLES, new_figure
+from slabfield.reproduce.workbench import Workbench
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +18,7 @@ BLUE, ORANGE = STYLES["Bayes PM"]["color"], STYLES["Bayes"]["color"]
 
 
 def make(bench: Workbench) -> None:
-    """Draw the diagram: the one picture that no numbers stand behind."""
+    """Draw the diagram; this is the only figure without numbers."""
     figure, ((axes,),) = new_figure(width=6.4, height=3.8)
     x = np.linspace(-2.4, 4.0, 400)
     slab = PRESENT + 0.9 * np.exp(-0.5 * ((x - 1.4) / 0.85) ** 2)

@@ -1,4 +1,4 @@
-"""Figure 3: histograms of four couplings, by the paper's sampler and exactly."""
+"""Figure 3: histograms of four couplings, paper's sampler and exact posterior."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from slabfield.reproduce.bench import Workbench
 from slabfield.reproduce.cache import Piece
 from slabfield.reproduce.drawing import STYLES, finish, new_figure
-from slabfield.reproduce.models import BINS, fit_bayes
-from slabfield.reproduce.scores import worlds
+from slabfield.reproduce.fitted_models import BINS, fit_bayes
+from slabfield.reproduce.method_scores import data_sets
+from slabfield.reproduce.workbench import Workbench
 
 N_EDGES = 4
-LIKELY = 0.1
-JOINED = 2
-"""Bins of the pieces that make one bar."""
+# Smallest inclusion probability of an edge that may be shown
+MIN_PROBABILITY = 0.1
+# Bins of the stored histograms per bar
+BINS_PER_BAR = 2
 
 
 def paper_and_exact(bench: Workbench, p0: float | None) -> list[Piece]:
-    """Return the fit by the paper's sampler and the exact one, on the first block data set."""
+    """Return the fits by the paper's and by the exact sampler, on the first block data set."""
     scale = bench.scale
-    world = worlds(bench, "block")[0]
+    data_set = data_sets(bench, "block")[0]
     approximate = {
         "preset": "paper", "n_chains": scale.paper_chains, "n_draws": scale.paper_draws,
         "n_warmup": scale.paper_warmup, "thin": scale.paper_thin,
@@ -31,41 +32,43 @@ def paper_and_exact(bench: Workbench, p0: float | None) -> list[Piece]:
     exact: dict[str, Any] = {"n_chains": 2, "n_draws": scale.exact_draws, "n_warmup": 200}
     return [
         Piece(fit_bayes, {
-            "world": world, "p0": p0, "likelihood": likelihood, "settings": sorted(told.items())
+            "data_set": data_set, "p0": p0, "likelihood": likelihood,
+            "settings": sorted(settings.items()),
         })
-        for likelihood, told in (("particles", approximate), ("exact", exact))
+        for likelihood, settings in (("particles", approximate), ("exact", exact))
     ]  # fmt: skip
 
 
 def make(bench: Workbench) -> None:
-    """Run both samplers with p0 learnt, and pick four edges at random among the likelier ones."""
+    """Run both samplers with p0 learned, and choose four probable edges at random."""
     found = bench.results(paper_and_exact(bench, None), "figure 3")
     both = dict(zip(("Bayes", "Bayes Exact"), found, strict=True))
-    likely = np.flatnonzero(both["Bayes Exact"]["probability"] >= LIKELY)
+    likely = np.flatnonzero(both["Bayes Exact"]["probability"] >= MIN_PROBABILITY)
     chosen = np.sort(np.random.default_rng(1).permutation(likely)[:N_EDGES])
     first, second = np.triu_indices(both["Bayes"]["bias"].size, 1)
     rows = []
     figure, axes = new_figure(N_EDGES, width=3.1, height=3.0)
     for ax, edge in zip(axes[0], chosen, strict=False):
         titles = []
-        seen = np.zeros(0)
+        visited = np.zeros(0)
         for method, result in both.items():
-            counts = result["histogram"][edge].reshape(-1, JOINED).sum(axis=1)
-            bounds = BINS[::JOINED]
+            counts = result["histogram"][edge].reshape(-1, BINS_PER_BAR).sum(axis=1)
+            bounds = BINS[::BINS_PER_BAR]
             height = counts / max(counts.sum(), 1) / np.diff(bounds)
-            chance = float(result["probability"][edge])
-            titles.append(f"{chance:.3f}")
+            probability = float(result["probability"][edge])
+            titles.append(f"{probability:.3f}")
             name = f"{first[edge]} - {second[edge]}"
             rows += [
-                {"edge": name, "method": method, "probability": chance, "low": low, "height": h}
+                {"edge": name, "method": method, "probability": probability, "low": low,
+                 "height": h}
                 for low, h in zip(bounds[:-1], height, strict=True)
-            ]
+            ]  # fmt: skip
             ax.stairs(
                 height, bounds, label=method, color=STYLES[method]["color"],
                 fill=method == "Bayes", alpha=0.5 if method == "Bayes" else 1.0,
             )  # fmt: skip
-            seen = np.concatenate([seen, bounds[:-1][height > 0]])
-        ax.set_xlim(seen.min() - 0.3, seen.max() + 0.5)
+            visited = np.concatenate([visited, bounds[:-1][height > 0]])
+        ax.set_xlim(visited.min() - 0.3, visited.max() + 0.5)
         finish(ax, f"edge {name}: {titles[0]} (exact {titles[1]})", "coupling if present", "")
     axes[0, 0].set_ylabel("density of draws")
     axes[0, 0].legend(frameon=False, fontsize=8)

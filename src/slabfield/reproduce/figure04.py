@@ -6,19 +6,19 @@ import numpy as np
 import pandas as pd
 from matplotlib.colors import LogNorm
 
-from slabfield.reproduce.bench import Workbench
 from slabfield.reproduce.drawing import GREY, finish, new_figure
 from slabfield.reproduce.figure03 import paper_and_exact
+from slabfield.reproduce.workbench import Workbench
 
 PANELS = {
     "probability": "inclusion probability", "mean": "mean if present", "sd": "sd if present"
 }  # fmt: skip
-SEEN = 0.02
-"""Means and sds are compared where an edge is in this share of the draws of both."""
+# Means and sds are compared for edges present in at least this share of the draws of both
+MIN_SHARE = 0.02
 
 
 def make(bench: Workbench) -> None:
-    """Run both samplers at each p0; a point is an edge at one p0."""
+    """Run both samplers at each p0; each point is an edge at one p0."""
     p0s = bench.scale.p0
     pieces = [piece for p0 in p0s for piece in paper_and_exact(bench, p0)]
     found = bench.results(pieces, "figure 4")
@@ -33,10 +33,10 @@ def make(bench: Workbench) -> None:
         parts.append(pd.DataFrame(columns))
     table = pd.concat(parts)
     bench.table("figure04", table)
-    seen = table[(table["visit_share"] >= SEEN) & (table["probability_exact"] >= SEEN)]
+    visited = table[(table["visit_share"] >= MIN_SHARE) & (table["probability_exact"] >= MIN_SHARE)]
     figure, axes = new_figure(3, width=3.6, height=3.6)
     for ax, (what, words) in zip(axes[0], PANELS.items(), strict=True):
-        shown = table if what == "probability" else seen
+        shown = table if what == "probability" else visited
         x, y = shown[f"{what}_exact"], shown[what]
         ends = [min(x.min(), y.min()), max(x.max(), y.max())]
         ax.plot(ends, ends, color=GREY, linewidth=0.8)

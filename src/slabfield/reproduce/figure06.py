@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from slabfield.exact.planning import plan
-from slabfield.reproduce.bench import Workbench
+from slabfield.inference.elimination_order import plan
 from slabfield.reproduce.drawing import (
     GREY,
     curve,
@@ -17,15 +16,16 @@ from slabfield.reproduce.drawing import (
     legend_below,
     new_figure,
 )
-from slabfield.reproduce.models import L1, field_of
-from slabfield.reproduce.scores import (
+from slabfield.reproduce.fitted_models import L1, field_of
+from slabfield.reproduce.method_scores import (
     bayes_piece,
+    data_sets,
     grid,
     path_piece,
     score_pieces,
     score_table,
-    worlds,
 )
+from slabfield.reproduce.workbench import Workbench
 
 KINDS = ("block", "lattice")
 SHOWN = ("Wain Max", "MLE", "Bayes p0", "Bayes PM p0", "Bayes", "Bayes PM")
@@ -34,14 +34,14 @@ CLL = "mean conditional log-likelihood"
 
 def all_scores(bench: Workbench, label: str) -> pd.DataFrame:
     """Scores of all methods on all block and lattice data sets of 100 rows."""
-    every = [(worlds(bench, kind), [None, *grid(bench, kind)]) for kind in KINDS[::-1]]
+    every = [(data_sets(bench, kind), [None, *grid(bench, kind)]) for kind in KINDS[::-1]]
     bench.finish([p for sets, p0s in every for p in score_pieces(bench, sets, p0s)], label)
     tables = [score_table(bench, sets, p0s, label) for sets, p0s in every[::-1]]
     return pd.concat(tables, ignore_index=True)
 
 
 def make(bench: Workbench) -> None:
-    """Score all methods; "Wain Min" is in the table, and like in the paper not in the picture."""
+    """Score all methods; as in the paper, "Wain Min" is in the table but not in the figure."""
     table = all_scores(bench, "figure 6")
     bench.table("figure06", table)
     bench.table("figure06_width", _widths(bench))
@@ -54,7 +54,7 @@ def make(bench: Workbench) -> None:
 
 
 def panel(ax: Axes, table: pd.DataFrame, methods: tuple[str, ...]) -> None:
-    """Draw curves of methods over density, with the truth where it is known."""
+    """Plot curves of methods over density, with the true model if it is known."""
     for method in methods:
         curve(ax, table, method, "density", "cll")
     if "true_density" in table and table["true_density"].notna().any():
@@ -65,15 +65,15 @@ def panel(ax: Axes, table: pd.DataFrame, methods: tuple[str, ...]) -> None:
 
 
 def _widths(bench: Workbench) -> pd.DataFrame:
-    """Width of exact inference in the model of each method that predicts best.
+    """Width of exact inference in the best-predicting model of each method.
 
-    A table of 2^width numbers is what it takes to sum a graph out, in an order found greedily.
+    Variable elimination, in a greedy order, needs a table of 2^width numbers.
     """
     rows = []
     for kind in KINDS:
-        sets = worlds(bench, kind)
-        pieces = [bayes_piece(bench, world, None) for world in sets]
-        pieces += [path_piece(bench, world, method) for method in L1 for world in sets]
+        sets = data_sets(bench, kind)
+        pieces = [bayes_piece(bench, data_set, None) for data_set in sets]
+        pieces += [path_piece(bench, data_set, method) for method in L1 for data_set in sets]
         names = [name for name in ("Bayes PM", *L1) for _ in sets]
         for name, piece, result in zip(
             names, pieces, bench.results(pieces, "figure 6"), strict=True
@@ -83,6 +83,6 @@ def _widths(bench: Workbench) -> pd.DataFrame:
                 best = int(np.argmax(result["cll"]))
                 bias, edges = bias[best], edges[best]
             width = plan(field_of(bias, edges)).width
-            told = {"world": kind, "seed": piece.arguments["world"].seed, "method": name}
-            rows.append({**told, "density": (edges != 0).mean(), "width": width})
+            row = {"world": kind, "seed": piece.arguments["data_set"].seed, "method": name}
+            rows.append({**row, "density": (edges != 0).mean(), "width": width})
     return pd.DataFrame(rows)

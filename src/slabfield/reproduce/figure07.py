@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pandas as pd
 
-from slabfield.reproduce.bench import Workbench
 from slabfield.reproduce.drawing import finish, new_figure
 from slabfield.reproduce.figure06 import CLL, panel
-from slabfield.reproduce.scores import grid, score_table, worlds
+from slabfield.reproduce.method_scores import data_sets, grid, score_table
+from slabfield.reproduce.workbench import Workbench
 
 SHOWN = (
     "Bayes p0", "Bayes Exact p0", "Bayes PM p0", "Bayes Exact PM p0",
@@ -16,8 +16,8 @@ SHOWN = (
 
 
 def make(bench: Workbench) -> None:
-    """Score the Bayesian models on particles and with the exact likelihood."""
-    sets, p0s = worlds(bench, "block"), [None, *grid(bench, "block")]
+    """Score the Bayesian models with particles and with the exact likelihood."""
+    sets, p0s = data_sets(bench, "block"), [None, *grid(bench, "block")]
     table = pd.concat([
         score_table(bench, sets, p0s, "figure 7", methods=(), likelihood=likelihood)
         for likelihood in ("particles", "exact")

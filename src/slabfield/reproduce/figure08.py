@@ -1,4 +1,4 @@
-"""Figure 8: sizes of couplings in the true model, Wain Max and Bayes PM, sparse and dense."""
+"""Figure 8: absolute couplings of the true model, Wain Max and Bayes PM, sparse and dense."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from slabfield.reproduce.bench import Workbench
 from slabfield.reproduce.cache import Result
+from slabfield.reproduce.data_sets import open_data_set
 from slabfield.reproduce.drawing import STYLES, finish, new_figure
-from slabfield.reproduce.scores import bayes_piece, grid, path_piece, worlds
-from slabfield.reproduce.worlds import open_world
+from slabfield.reproduce.method_scores import bayes_piece, data_sets, grid, path_piece
+from slabfield.reproduce.workbench import Workbench
 
+# Densities of the models
 TARGETS = {"sparse": 0.03, "dense": 0.65}
+# Edges in the inset
 ZOOM = 60
+# With more edges than this, markers are smaller
 MANY = 1_000
 STYLE: dict[str, dict[str, Any]] = {
     "true": {"color": "black", "marker": "o", "markersize": 3},
@@ -26,13 +29,13 @@ STYLE: dict[str, dict[str, Any]] = {
 
 
 def make(bench: Workbench) -> None:
-    """Take the models nearest to each density, and plot every edge that one of them has."""
-    world = worlds(bench, "lattice")[0]
+    """Choose the models nearest to each density, and plot all edges of at least one of them."""
+    data_set = data_sets(bench, "lattice")[0]
     p0s = grid(bench, "lattice")
-    pieces = [path_piece(bench, world, "Wain Max")]
-    pieces += [bayes_piece(bench, world, p0) for p0 in p0s]
+    pieces = [path_piece(bench, data_set, "Wain Max")]
+    pieces += [bayes_piece(bench, data_set, p0) for p0 in p0s]
     path, *fits = bench.results(pieces, "figure 8")
-    truth = open_world(world).truth
+    truth = open_data_set(data_set).truth
     assert truth is not None
     upper = np.triu_indices(truth.n_nodes, 1)
     parts = []
@@ -57,10 +60,10 @@ def make(bench: Workbench) -> None:
 def at_density(
     p0s: Sequence[float], fits: Sequence[Result], density: float
 ) -> tuple[float, float, Any]:
-    """Bayes PM at a density: p0 whose graph is nearest, its threshold moved to meet it.
+    """Bayes PM at a density: the p0 with the nearest graph, and a threshold adjusted to match.
 
-    The graph of edges above 0.5 goes from sparse to full within a narrow range of p0, so the
-    threshold, too, has to move a little.
+    The graph of edges above 0.5 changes from sparse to full within a narrow range of p0, so the
+    threshold needs a small adjustment, too.
 
     Returns
     -------
@@ -71,15 +74,16 @@ def at_density(
     --------
     >>> import numpy as np
     >>> from slabfield.reproduce.figure08 import at_density
-    >>> chance = np.array([0.9, 0.45, 0.2, 0.1])
-    >>> fit = {"probability": chance, "edges": np.where(chance > 0.5, 1.0, 0), "mean": np.ones(4)}
+    >>> probability = np.array([0.9, 0.45, 0.2, 0.1])
+    >>> edges = np.where(probability > 0.5, 1.0, 0)
+    >>> fit = {"probability": probability, "edges": edges, "mean": np.ones(4)}
     >>> at_density([0.3], [fit], 0.5)
     (0.3, 0.45, array([1., 1., 0., 0.]))
     """
     k = int(np.argmin([abs((fit["edges"] != 0).mean() - density) for fit in fits]))
     probability = fits[k]["probability"]
-    n_kept = max(1, round(density * probability.size))
-    threshold = float(np.sort(probability)[::-1][n_kept - 1])
+    n_edges = max(1, round(density * probability.size))
+    threshold = float(np.sort(probability)[::-1][n_edges - 1])
     edges = np.where(probability >= threshold, np.nan_to_num(fits[k]["mean"]), 0.0)
     return p0s[k], threshold, edges
 
@@ -89,15 +93,15 @@ def _panel(ax: Axes, table: pd.DataFrame, title: str, n_pairs: int) -> None:
     inset = ax.inset_axes((0.24, 0.5, 0.44, 0.47))
     for method, style in STYLE.items():
         shown = table[method].where(table[method] > 0)
-        for place, size in ((ax, 0.6 if len(table) > MANY else 1.0), (inset, 1.0)):
-            told = style | {"markersize": size * style["markersize"]}
-            place.plot(x, shown, linestyle="none", markeredgewidth=0, label=method, **told)
+        for target, size in ((ax, 0.6 if len(table) > MANY else 1.0), (inset, 1.0)):
+            scaled = style | {"markersize": size * style["markersize"]}
+            target.plot(x, shown, linestyle="none", markeredgewidth=0, label=method, **scaled)
     true = table["true"] > 0
     top = 1.1 * max(table["true"].max(), table.loc[true, "Bayes PM"].max())
     ax.set(ylim=(0, 2.0 * min(2.2 * top, 1.05 * table[list(STYLE)].max().max())))
     inset.set(xlim=(max(len(table) - ZOOM, 0), len(table)), ylim=(0, top))
     inset.tick_params(labelsize=7)
-    ax.indicate_inset_zoom(inset, edgecolor="grey")
+    ax.indicate_inset_zoom(inset, edgecolor="gray")
     densities = ", ".join(
         f"{method} {100 * (table[method] > 0).sum() / n_pairs:.1f}%" for method in STYLE
     )

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from slabfield.reproduce.bench import Workbench
 from slabfield.reproduce.drawing import curve, finish, frame_cll, legend_below, new_figure
 from slabfield.reproduce.figure06 import CLL, KINDS, all_scores
-from slabfield.reproduce.models import L1
+from slabfield.reproduce.fitted_models import L1
+from slabfield.reproduce.workbench import Workbench
 
 SHOWN = (*L1, "Bayes p0", "Bayes PM p0", "Bayes", "Bayes PM")
 
 
 def make(bench: Workbench) -> None:
-    """Draw the scores of figure 6 against F1; a good model is at the upper right."""
+    """Plot the scores of figure 6 against F1; a good model is at the upper right."""
     table = all_scores(bench, "figure 9")
     bench.table("figure09", table[["world", "seed", "method", "setting", "f1", "cll", "true_cll"]])
     figure, axes = new_figure(2, width=5.0, height=4.0)

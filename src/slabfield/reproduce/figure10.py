@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pandas as pd
 
-from slabfield.reproduce.bench import Workbench
 from slabfield.reproduce.drawing import finish, legend_below, new_figure
 from slabfield.reproduce.figure06 import CLL, SHOWN, panel
-from slabfield.reproduce.scores import grid, score_pieces, score_table, worlds
+from slabfield.reproduce.method_scores import data_sets, grid, score_pieces, score_table
+from slabfield.reproduce.workbench import Workbench
 
 
 def make(bench: Workbench) -> None:
     """Score all methods on 3 x 3 groups of test images, for both numbers of training images."""
     p0s = [None, *grid(bench, "mnist")]
     sizes = bench.scale.image_sizes
-    every = [worlds(bench, "mnist", n) for n in sizes]
+    every = [data_sets(bench, "mnist", n) for n in sizes]
     bench.finish([p for s in every[::-1] for p in score_pieces(bench, s, p0s)], "figure 10")
     tables = [score_table(bench, sets, p0s, "figure 10") for sets in every]
     table = pd.concat(tables, ignore_index=True)

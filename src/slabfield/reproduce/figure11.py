@@ -1,4 +1,4 @@
-"""Figure 11: Gibbs samples from models of density 0.2 learnt from MNIST images."""
+"""Figure 11: Gibbs samples from models of density 0.2 learned from MNIST images."""
 
 from __future__ import annotations
 
@@ -8,43 +8,48 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from slabfield.reproduce.bench import Workbench
 from slabfield.reproduce.cache import Result
+from slabfield.reproduce.data_sets import DataSet, open_data_set
 from slabfield.reproduce.drawing import new_figure
 from slabfield.reproduce.figure08 import at_density
+from slabfield.reproduce.fitted_models import L1, field_of, mean_cll
 from slabfield.reproduce.images import gibbs_samples, moment_error
-from slabfield.reproduce.models import L1, field_of, mean_cll
-from slabfield.reproduce.scores import bayes_piece, grid, path_piece, worlds
-from slabfield.reproduce.worlds import World, open_world
+from slabfield.reproduce.method_scores import bayes_piece, data_sets, grid, path_piece
+from slabfield.reproduce.workbench import Workbench
 
 DENSITY = 0.2
+# Images shown for each method
 N_SHOWN = 36
+# Gibbs sweeps per sample
 N_SWEEPS = 500
+# Samples per method for the moment error
 N_MEASURED = 2_000
+# Images per row and column of a sheet
 SIDE = 6
+# Pixels between images
 GAP = 1
 
 
 def make(bench: Workbench) -> None:
-    """Sample every method's model of that density; show 36 of the first data set, measure more."""
+    """Sample the model of each method; show 36 samples of the first data set, measure more."""
     scale = bench.scale
-    sets = worlds(bench, "mnist", max(scale.image_sizes))
+    sets = data_sets(bench, "mnist", max(scale.image_sizes))
     p0s = grid(bench, "mnist")
-    pieces = [[path_piece(bench, world, method) for method in L1] for world in sets]
-    for world, mine in zip(sets, pieces, strict=True):
-        mine += [bayes_piece(bench, world, p0) for p0 in p0s]
+    pieces = [[path_piece(bench, data_set, method) for method in L1] for data_set in sets]
+    for data_set, mine in zip(sets, pieces, strict=True):
+        mine += [bayes_piece(bench, data_set, p0) for p0 in p0s]
     bench.finish([piece for mine in pieces for piece in mine], "figure 11")
     n_samples = N_MEASURED if scale.name != "tiny" else 40
     rows, every = [], []
-    for world, mine in zip(sets, pieces, strict=True):
+    for data_set, mine in zip(sets, pieces, strict=True):
         models = _models(p0s, bench.results(mine, "figure 11"))
-        found, sheets = _sampled(world, models, n_samples)
+        found, sheets = _sampled(data_set, models, n_samples)
         rows += found
         every.append(sheets)
     bench.table("figure11", pd.DataFrame(rows))
     np.savez_compressed(bench.out / "figure11_samples.npz", **every[0])
     figure, axes = new_figure(3, 2, width=3.6, height=3.1)
-    shape = open_world(sets[0]).shape
+    shape = open_data_set(sets[0]).shape
     for ax, (title, images) in zip(axes.ravel(), every[0].items(), strict=True):
         ax.imshow(_sheet(images, shape), cmap="gray_r", vmin=0, vmax=1)
         ax.set_title(title, fontsize=10)
@@ -53,7 +58,7 @@ def make(bench: Workbench) -> None:
 
 
 def _models(p0s: Sequence[float], found: list[Result]) -> dict[str, tuple[Any, Any]]:
-    """Biases and couplings of each method at that density, or at the nearest that it has."""
+    """Biases and couplings of each method at the density nearest to DENSITY."""
     models = {}
     for method, result in zip(L1, found, strict=False):
         k = int(np.argmin(np.abs((result["edges"] != 0).mean(axis=1) - DENSITY)))
@@ -68,28 +73,29 @@ def _models(p0s: Sequence[float], found: list[Result]) -> dict[str, tuple[Any, A
 
 
 def _sampled(
-    world: World, models: dict[str, tuple[Any, Any]], n_samples: int
+    data_set: DataSet, models: dict[str, tuple[Any, Any]], n_samples: int
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Measures of each method on one data set, and the images to show."""
-    data = open_world(world)
+    """Scores of each method on one data set, and the images to show."""
+    data = open_data_set(data_set)
     rows, sheets = [], {"test images": data.test[:N_SHOWN].astype(np.float64)}
     for method, (bias, edges) in models.items():
         each = max(1, n_samples // len(np.atleast_2d(bias)))
         samples = gibbs_samples(bias, edges, each, N_SWEEPS, seed=1)
         density = float((edges != 0).mean())
-        error = moment_error(samples, world)
+        error = moment_error(samples, data_set)
         fields = [
             field_of(*one) for one in zip(np.atleast_2d(bias), np.atleast_2d(edges), strict=True)
         ]
-        told = {"seed": world.seed, "method": method, "n_rows": world.n_rows, "density": density}
-        rows.append({**told, "moment_error": error, "cll": mean_cll(fields, data)})
+        row = {"seed": data_set.seed, "method": method, "n_rows": data_set.n_rows}
+        row |= {"density": density, "moment_error": error, "cll": mean_cll(fields, data)}
+        rows.append(row)
         chosen = np.linspace(0, len(samples) - 1, N_SHOWN).astype(int)
         sheets[f"{method}, density {density:.2f}"] = samples[chosen]
     return rows, sheets
 
 
 def _sheet(images: Any, shape: tuple[int, int]) -> Any:
-    """Lay images out six by six, with lines of grey between them."""
+    """Arrange images in a square with gray lines between them."""
     height, width = shape
     sheet = np.full((SIDE * (height + GAP) + GAP, SIDE * (width + GAP) + GAP), 0.4)
     for k, image in enumerate(images):

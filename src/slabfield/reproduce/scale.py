@@ -1,4 +1,4 @@
-"""How large the experiments are: the paper's sizes, or smaller ones."""
+"""Sizes of the experiments: those of the paper, or smaller ones."""
 
 from __future__ import annotations
 
@@ -6,40 +6,40 @@ from typing import NamedTuple
 
 
 class Scale(NamedTuple):
-    """Sizes of all experiments; the defaults are the paper's, where it tells them.
+    """Sizes of all experiments; the defaults are the paper's, if it reports them.
 
-    It tells fields, rows and iterations, but not how many data sets there are, nor where p0 is
-    fixed.
+    The paper reports fields, rows and iterations, but not the number of data sets or the grid of
+    fixed p0.
 
     Attributes
     ----------
     name : str
     n_chains, n_draws, n_warmup : int, optional
-        Of the default sampler on small fields; None takes what it does by itself.
+        Of the default sampler on small fields; None is its default.
     large_draws, large_warmup, dense_draws, dense_warmup : int, optional
         The same on lattices, and on images or with p0 fixed at 0.2 or above.
     image_particles : int, optional
-        Particles on images; None leaves their number to the sampler.
+        Particles on images; None lets the sampler tune their number.
     paper_chains, paper_draws, paper_warmup, paper_thin : int
         Of the paper's own sampler (figures 2 to 4).
     paper_step, paper_window : float
-        Its step size and jump scale; larger ones make a short chain say something.
+        Its step size and jump scale; larger values make a short chain informative.
     exact_draws : int
-        Of the exact sampler that it is compared with.
+        Of the exact sampler used as reference.
     block_sets, lattice_sets, image_sets, sensitivity_sets : int
-        Data sets; in the experiment on sensitivity at most as many lattices as the last.
+        Numbers of data sets; ``sensitivity_sets`` limits the lattices of that experiment.
     n_test : int
         Test rows.
     side : int
         The lattice has side x side nodes.
     p0, lattice_p0, image_p0 : tuple of float
-        Where p0 is fixed.
+        Grids of fixed p0.
     sizes, image_sizes : tuple of int
         Training rows of the experiment on sizes, and of those with images.
     n_strengths : int
         Strengths on an L1 path.
     hyper : tuple of float
-        Values of the hyper-parameters in the experiment on sensitivity.
+        Values of the hyperparameters in the experiment on sensitivity.
     """
 
     name: str = "paper"
@@ -92,4 +92,4 @@ SCALES = {
         image_p0=(0.2,), sizes=(50, 100), image_sizes=(40,), n_strengths=6, hyper=(1.0, 20.0),
     ),
 }  # fmt: skip
-"""By name; ``tiny`` is for tests and shows nothing but that all runs."""
+"""Scales by name; ``tiny`` is for tests, and its results mean nothing."""

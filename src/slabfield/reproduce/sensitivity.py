@@ -1,4 +1,4 @@
-"""How much results depend on the hyper-parameters: each from 1 to 20, the others as they are."""
+"""Sensitivity to the hyperparameters: each from 1 to 20, the others at their defaults."""
 
 from __future__ import annotations
 
@@ -6,33 +6,33 @@ from typing import Any
 
 import pandas as pd
 
-from slabfield.reproduce.bench import Workbench
 from slabfield.reproduce.drawing import finish, legend_below, new_figure
 from slabfield.reproduce.figure06 import CLL, KINDS
-from slabfield.reproduce.scores import score_pieces, score_table, worlds
+from slabfield.reproduce.method_scores import data_sets, score_pieces, score_table
+from slabfield.reproduce.workbench import Workbench
 
 NAMES = ("a", "b", "c", "d", "sigma_b")
 DEFAULTS = {"a": 5.0, "b": 5.0, "c": 5.0, "d": 5.0, "sigma_b": 10.0}
-COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00")
+COLORS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00")
 PANELS = {"density": "edge density", "f1": "F1 of edges", "cll": CLL}
 
 
 def make(bench: Workbench) -> None:
-    """Fit the Bayesian model with p0 learnt under every setting, and score it."""
+    """Fit the Bayesian model, with p0 learned, under each setting, and score it."""
     every = [
-        (kind, name, value, told_to_the_estimator({**DEFAULTS, name: value}))
+        (kind, name, value, estimator_params({**DEFAULTS, name: value}))
         for kind in KINDS for name in NAMES
         for value in sorted({*bench.scale.hyper, DEFAULTS[name]})
     ]  # fmt: skip
-    sets = {kind: worlds(bench, kind) for kind in KINDS}
+    sets = {kind: data_sets(bench, kind) for kind in KINDS}
     sets["lattice"] = sets["lattice"][: bench.scale.sensitivity_sets]
-    pieces = [score_pieces(bench, sets[k], [None], (), **told) for k, _, _, told in every]
+    pieces = [score_pieces(bench, sets[k], [None], (), **params) for k, _, _, params in every]
     bench.finish([piece for some in pieces for piece in some], "sensitivity")
     parts = [
-        score_table(bench, sets[kind], [None], "sensitivity", (), **told).assign(
+        score_table(bench, sets[kind], [None], "sensitivity", (), **params).assign(
             parameter=name, value=value
         )
-        for kind, name, value, told in every
+        for kind, name, value, params in every
     ]
     table = pd.concat(parts, ignore_index=True)
     bench.table("sensitivity", table)
@@ -41,11 +41,11 @@ def make(bench: Workbench) -> None:
     for row, kind in enumerate(KINDS):
         for ax, (what, words) in zip(axes[row], PANELS.items(), strict=True):
             mine = bayes[bayes["world"] == kind]
-            for name, colour in zip(NAMES, COLOURS, strict=True):
+            for name, color in zip(NAMES, COLORS, strict=True):
                 part = mine[mine["parameter"] == name].groupby("value")[what].agg(["mean", "std"])
                 ax.errorbar(
                     part.index, part["mean"], yerr=part["std"].fillna(0.0), marker="o",
-                    markersize=3.5, capsize=2, color=colour, linewidth=1,
+                    markersize=3.5, capsize=2, color=color, linewidth=1,
                     label="$\\sigma_b$" if name == "sigma_b" else f"${name}$",
                 )  # fmt: skip
             finish(ax, kind, "value", words)
@@ -53,11 +53,11 @@ def make(bench: Workbench) -> None:
     bench.picture("sensitivity", figure)
 
 
-def told_to_the_estimator(values: dict[str, float]) -> dict[str, Any]:
-    """Return the priors under the estimator's names; the defaults are left to the estimator."""
-    told: dict[str, Any] = {
+def estimator_params(values: dict[str, float]) -> dict[str, Any]:
+    """Return the prior parameters of the estimator that differ from its defaults."""
+    params: dict[str, Any] = {
         "inclusion_prior": (values["a"], values["b"]), "slab_prior": (values["c"], values["d"]),
         "bias_scale": values["sigma_b"],
     }  # fmt: skip
     defaults = {"inclusion_prior": (5.0, 5.0), "slab_prior": (5.0, 5.0), "bias_scale": 10.0}
-    return {name: value for name, value in told.items() if value != defaults[name]}
+    return {name: value for name, value in params.items() if value != defaults[name]}

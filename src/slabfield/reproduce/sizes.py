@@ -1,20 +1,20 @@
-"""Density and likelihood over the number of training rows."""
+"""Density and likelihood against the number of training rows."""
 
 from __future__ import annotations
 
 import pandas as pd
 
-from slabfield.reproduce.bench import Workbench
 from slabfield.reproduce.drawing import GREY, STYLES, finish, legend_below, new_figure
 from slabfield.reproduce.figure06 import CLL, KINDS
-from slabfield.reproduce.models import L1
-from slabfield.reproduce.scores import grid, score_pieces, score_table, worlds
+from slabfield.reproduce.fitted_models import L1
+from slabfield.reproduce.method_scores import data_sets, grid, score_pieces, score_table
+from slabfield.reproduce.workbench import Workbench
 
 
 def make(bench: Workbench) -> None:
-    """Score all methods at every number of rows; p0 is fixed over its grid on blocks only."""
+    """Score all methods at each number of rows; the grid of fixed p0 is only for blocks."""
     p0s: dict[str, list[float | None]] = {"block": [None, *grid(bench, "block")], "lattice": [None]}
-    every = [(worlds(bench, kind, n), p0s[kind]) for kind in KINDS for n in bench.scale.sizes]
+    every = [(data_sets(bench, kind, n), p0s[kind]) for kind in KINDS for n in bench.scale.sizes]
     bench.finish([p for sets, some in every for p in score_pieces(bench, sets, some)], "sizes")
     tables = [score_table(bench, sets, some, "sizes") for sets, some in every]
     table = pd.concat(tables, ignore_index=True)
@@ -43,9 +43,9 @@ def make(bench: Workbench) -> None:
 
 
 def best_of_paths(table: pd.DataFrame) -> pd.DataFrame:
-    """Of each L1 method and data set the strength that predicts best; of Bayes, p0 learnt.
+    """Select the best strength of each L1 method and data set, and Bayes with p0 learned.
 
-    The strength is chosen by the test rows, which favours the L1 methods.
+    The strength is chosen on the test rows, which favors the L1 methods.
     """
     paths = table[table["method"].isin(L1)]
     keys = ["world", "n_rows", "seed", "method"]

@@ -1,6 +1,6 @@
-"""What slabfield's speed is measured against, and how: ratios, which carry over between machines.
+"""Reference implementations for benchmarks, and speed ratios, which carry over between machines.
 
-``slabfield bench`` measures them here and shows them beside ``recorded.json``, which
+``slabfield bench`` measures the ratios and compares them with ``recorded.json``, which
 ``benchmarks/record.py`` writes.
 """
 

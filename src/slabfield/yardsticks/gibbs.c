@@ -1,11 +1,11 @@
 /* The loop of slabfield/kernels/gibbs.py in C: the yardstick of its speed.
  *
  * Particles are contiguous: states is (n_nodes, n), lanes is (4, n) of xoshiro128+, row i of
- * neighbours and weights has degree[i] entries in use of `width`. All variants draw the same states
+ * neighbors and weights has degree[i] entries in use of `width`. All variants draw the same states
  * from the same start. sweeps_plain is the loop as one would write it. The other two are tuned to
  * what gcc does with that: the passes are kept out of line, because inlined, gcc -O3 interchanges
- * the loops over particles and neighbours, which then gather and are several times slower; and they
- * take in one neighbour or four a pass.
+ * the loops over particles and neighbors, which then gather and are several times slower; and they
+ * take in one neighbor or four a pass.
  */
 #include <stdint.h>
 
@@ -60,13 +60,13 @@ static __attribute__((noinline)) void resample(
 
 #define SWEEPS(name, STEP_BY_FOUR)                                                              \
     void name(float *restrict states, const double *restrict bias,                              \
-              const int32_t *restrict neighbours, const float *restrict weights,                \
+              const int32_t *restrict neighbors, const float *restrict weights,                \
               const int64_t *restrict degree, uint32_t *restrict lanes, float *restrict field,  \
               int64_t n_nodes, int64_t n, int64_t width, int64_t n_sweeps)                      \
     {                                                                                           \
         for (int64_t sweep = 0; sweep < n_sweeps; sweep++)                                      \
             for (int64_t i = 0; i < n_nodes; i++) {                                             \
-                const int32_t *near = neighbours + i * width;                                   \
+                const int32_t *near = neighbors + i * width;                                   \
                 const float *w = weights + i * width;                                           \
                 const float b = (float)bias[i];                                                 \
                 int64_t k = 0;                                                                  \
@@ -86,7 +86,7 @@ SWEEPS(sweeps_by_one, 0)
 SWEEPS(sweeps_by_four, 1)
 
 void sweeps_plain(float *restrict states, const double *restrict bias,
-                  const int32_t *restrict neighbours, const float *restrict weights,
+                  const int32_t *restrict neighbors, const float *restrict weights,
                   const int64_t *restrict degree, uint32_t *restrict lanes, float *restrict field,
                   int64_t n_nodes, int64_t n, int64_t width, int64_t n_sweeps)
 {
@@ -95,7 +95,7 @@ void sweeps_plain(float *restrict states, const double *restrict bias,
             for (int64_t t = 0; t < n; t++)
                 field[t] = (float)bias[i];
             for (int64_t k = 0; k < degree[i]; k++) {
-                const float *x = states + neighbours[i * width + k] * n;
+                const float *x = states + neighbors[i * width + k] * n;
                 for (int64_t t = 0; t < n; t++)
                     field[t] += weights[i * width + k] * x[t];
             }

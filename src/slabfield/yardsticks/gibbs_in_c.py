@@ -1,4 +1,4 @@
-"""Builds gibbs.c and calls it: the same Gibbs sweeps as slabfield.kernels.gibbs.sweep, in C."""
+"""Reference implementation in C (gibbs.c) of the Gibbs sweeps of slabfield.kernels.gibbs.sweep."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from slabfield.kernels.gibbs import new_lanes
+from slabfield.kernels.gibbs import new_streams
 
 SOURCE = Path(__file__).with_name("gibbs.c")
 FLAGS = ("-O3", "-march=native", "-ffast-math")
@@ -31,7 +31,7 @@ def build() -> dict[str, Callable[..., None]] | None:
     with tempfile.TemporaryDirectory() as folder:
         parts, library = Path(folder) / "gibbs.o", Path(folder) / "gibbs.so"
         subprocess.run(["gcc", *FLAGS, "-fPIC", "-c", SOURCE, "-o", parts], check=True)
-        # linked without -ffast-math, which would switch off subnormal numbers in the whole process
+        # linked without -ffast-math, which would disable subnormal numbers in the whole process
         subprocess.run(["gcc", "-shared", parts, "-o", library], check=True)
         loaded = ctypes.CDLL(str(library))
     return {name: _caller(loaded[name]) for name in VARIANTS}
@@ -49,22 +49,22 @@ def _caller(function: Any) -> Callable[..., None]:
 
 
 def random_field(n_nodes: int, n_particles: int, degree: int, seed: int) -> Arrays:
-    """Make the arguments of a sweep: a random directed graph of equal degrees, particles, lanes.
+    """Make the arguments of a sweep: a random directed graph of equal degrees, particles, streams.
 
-    Biases and weights are multiples of 1/1024, so that sums of them are exact in any order and
-    compilers that order them differently still draw the same states.
+    Biases and weights are multiples of 1/1024, so that their sums are exact in any order and
+    compilers that reorder them still draw the same states.
     """
     rng = np.random.default_rng(seed)
-    near = [rng.permutation(np.delete(np.arange(n_nodes), i))[:degree] for i in range(n_nodes)]
-    neighbours = np.zeros((n_nodes, n_nodes), np.int32)
-    neighbours[:, :degree] = near
+    nearby = [rng.permutation(np.delete(np.arange(n_nodes), i))[:degree] for i in range(n_nodes)]
+    neighbors = np.zeros((n_nodes, n_nodes), np.int32)
+    neighbors[:, :degree] = nearby
     return (
         (rng.random((n_nodes, n_particles)) < 0.5).astype(np.float32),
         np.round(rng.normal(size=n_nodes) * 1024) / 1024,
-        neighbours,
+        neighbors,
         (np.round(rng.normal(0.0, 0.3, (n_nodes, n_nodes)) * 1024) / 1024).astype(np.float32),
         np.full(n_nodes, degree, np.int64),
-        new_lanes(n_particles, rng),
+        new_streams(n_particles, rng),
         np.zeros(n_particles, np.float32),
     )
 

@@ -1,4 +1,4 @@
-"""The ratios, each measured in seconds: short forms of what ``benchmarks/`` measures at length."""
+"""Speed ratios, each measured within seconds: short versions of what ``benchmarks/`` measures."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 RECORDED = Path(__file__).with_name("recorded.json")
+# The random field of the kernel ratios
 N_NODES, N_PARTICLES, DEGREE = 100, 1024, 4
+# Repetitions per timing, of which the fastest counts
 ROUNDS = 12
+# The data set of the sampler ratios
 SEED, N_ROWS = 1, 1_000
 
 
@@ -25,12 +28,12 @@ class Ratio(NamedTuple):
     Attributes
     ----------
     name : str
-        What it is called in the record.
+        Its key in the record.
     what : str
-        What is compared, in words.
+        A description of the comparison.
     more_is_better : bool
     measure : callable
-        Returns the ratio, or None where it cannot be measured here.
+        Returns the ratio, or None if it cannot be measured on this machine.
     """
 
     name: str
@@ -53,7 +56,7 @@ def measure_all() -> Iterator[tuple[Ratio, float | None]]:
 
 
 def read_recorded() -> dict[str, Any]:
-    """Return what was recorded: the ratios by name, and what they were measured on.
+    """Return the recorded ratios by name, and the machine they were measured on.
 
     Examples
     --------
@@ -66,7 +69,7 @@ def read_recorded() -> dict[str, Any]:
 
 
 def best_times(actions: Mapping[str, Callable[[], object]], n_rounds: int) -> dict[str, float]:
-    """CPU seconds of every action: the least of ``n_rounds``, the actions taking turns.
+    """CPU seconds of every action: the minimum over ``n_rounds``, with the actions interleaved.
 
     Examples
     --------
@@ -84,7 +87,7 @@ def best_times(actions: Mapping[str, Callable[[], object]], n_rounds: int) -> di
 
 
 def gibbs_beside_c(n_sweeps: int = 100) -> float | None:
-    """Time of a Gibbs sweep beside that of the same loop in C; None without gcc."""
+    """Time of a Gibbs sweep relative to the same loop in C; None without gcc."""
     from slabfield.kernels.gibbs import sweep
     from slabfield.yardsticks.gibbs_in_c import build, random_field
 
@@ -104,14 +107,14 @@ def gibbs_beside_c(n_sweeps: int = 100) -> float | None:
 
 
 def pairs_beside_product(times: int = 400) -> float:
-    """How many times faster counting all pairs of nodes is than a matrix product."""
+    """Speed of counting all pairs of nodes relative to a matrix product."""
     from threadpoolctl import threadpool_limits
 
-    from slabfield.kernels.counts import count_all_pairs, n_words, pack
+    from slabfield.kernels.pair_counts import count_all_pairs, n_words, pack
 
     n = 128
     states = (np.random.default_rng(0).random((N_NODES, n)) < 0.5).astype(np.float32)
-    turned, product = np.ascontiguousarray(states.T), np.empty((N_NODES, N_NODES), np.float32)
+    transposed, product = np.ascontiguousarray(states.T), np.empty((N_NODES, N_NODES), np.float32)
     packed = np.zeros((n_words(n), N_NODES), np.uint64)
     counts = np.zeros(N_NODES * (N_NODES - 1) // 2, np.int64)
     pack(states, packed)
@@ -126,7 +129,7 @@ def pairs_beside_product(times: int = 400) -> float:
     actions = {
         "count": repeated(lambda: count_all_pairs(packed, counts)),
         "symmetric": repeated(lambda: np.matmul(states, states.T, out=product)),
-        "general": repeated(lambda: np.matmul(states, turned, out=product)),
+        "general": repeated(lambda: np.matmul(states, transposed, out=product)),
     }
     with threadpool_limits(1):
         count_all_pairs(packed, counts)
@@ -135,22 +138,22 @@ def pairs_beside_product(times: int = 400) -> float:
 
 
 def effective_draws(present: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Effective draws of every indicator; one that never changes has shown nothing and counts 0."""
-    from slabfield.posterior.convergence import array_stats
+    """Effective sample size of every indicator; zero for one that never changes."""
+    from slabfield.posterior.diagnostics import array_stats
 
-    found = np.zeros(present.shape[1])
+    effective = np.zeros(present.shape[1])
     moving = np.ptp(present.astype(np.int8), axis=0) > 0
     draws = present[None, :, moving].astype(np.float64)
-    found[moving] = array_stats().ess(draws, chain_axis=0, draw_axis=1, method="mean")
-    return found
+    effective[moving] = array_stats().ess(draws, chain_axis=0, draw_axis=1, method="mean")
+    return effective
 
 
 def block_problem() -> Any:
-    """Return what all samplers are compared on: 12 nodes in three groups."""
+    """Return the problem on which all samplers are compared: 12 nodes in three groups."""
+    from slabfield.adaptation.preconditioner import Problem
     from slabfield.datasets import make_block
     from slabfield.models.binary import BinaryPairwise
     from slabfield.priors import Prior
-    from slabfield.sampler.warmup import Problem
 
     data = make_block(N_ROWS, random_state=SEED)
     model = BinaryPairwise(data.field.n_nodes)
@@ -163,16 +166,16 @@ def plain_rate(n_draws: int = 6_000) -> float:
     """Effective draws of the median edge per CPU second, in plain loops."""
     from slabfield.yardsticks.plain_collapsed import run_plain
 
-    seen, cpu = run_plain(block_problem(), n_draws, 100, seed=SEED)
-    return float(np.median(effective_draws(seen)) / cpu)
+    present, cpu = run_plain(block_problem(), n_draws, 100, seed=SEED)
+    return float(np.median(effective_draws(present)) / cpu)
 
 
 def sampler_beside_plain(engine: str, n_draws: int = 4_000) -> float:
-    """Effective draws per CPU second of a sampler beside those of plain loops."""
-    from slabfield.sampler.collapsed import start_collapsed, warm_up_collapsed
-    from slabfield.sampler.iteration import new_record
-    from slabfield.sampler.run import chain_rng
-    from slabfield.sampler.settings import gold_standard, pseudo
+    """Effective draws per CPU second of a sampler relative to plain loops."""
+    from slabfield.chains.chain_run import chain_rng
+    from slabfield.chains.collapsed_chain import start_collapsed, warm_up_collapsed
+    from slabfield.configuration import gold_standard, pseudo
+    from slabfield.moves.iteration import new_record
 
     base = {"exact": gold_standard, "pseudo": pseudo}[engine]()
     problem = block_problem()
@@ -182,23 +185,26 @@ def sampler_beside_plain(engine: str, n_draws: int = 4_000) -> float:
     record = new_record(n_draws, model.n_biases, *[model.n_interactions] * 2)
     clock = time.process_time()
     chain.iterate(record, 0, n_draws, 1)
-    cpu = time.process_time() - clock  # before effective draws are counted, which takes long
+    cpu = time.process_time() - clock  # before effective draws are computed, which is slow
     return float(np.median(effective_draws(record.present)) / cpu) / plain_rate()
 
 
-BESIDE_PLAIN = "effective draws per CPU s, beside plain loops"
+RELATIVE_TO_PLAIN = "effective draws per CPU s relative to plain loops"
 RATIOS = (
-    Ratio("gibbs_beside_c", "Gibbs sweep: time, beside the same loop in C", False, gibbs_beside_c),
     Ratio(
-        "pairs_beside_product", "Pair counts: speed, beside a matrix product in NumPy", True,
+        "gibbs_beside_c", "Gibbs sweep: time relative to the same loop in C", False,
+        gibbs_beside_c,
+    ),
+    Ratio(
+        "pairs_beside_product", "Pair counts: speed relative to a matrix product in NumPy", True,
         pairs_beside_product,
     ),
     Ratio(
-        "exact_beside_plain", f"Exact sampler: {BESIDE_PLAIN}", True,
+        "exact_beside_plain", f"Exact sampler: {RELATIVE_TO_PLAIN}", True,
         lambda: sampler_beside_plain("exact"),
     ),
     Ratio(
-        "pseudo_beside_plain", f"Pseudo sampler: {BESIDE_PLAIN}", True,
+        "pseudo_beside_plain", f"Pseudo sampler: {RELATIVE_TO_PLAIN}", True,
         lambda: sampler_beside_plain("pseudo"),
     ),
 )  # fmt: skip

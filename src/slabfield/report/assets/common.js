@@ -1,11 +1,11 @@
-// What all parts share: the data, how numbers are written, and how elements are made.
-// Names of nodes come from a user's table: they only ever go into text nodes and attributes.
+// Shared by all parts: the data, number formats, and creation of elements.
+// Node names come from a user's table: they are only ever used in text nodes and attributes.
 
 const data = JSON.parse(document.getElementById("report-data").textContent);
 const byId = (id) => document.getElementById(id);
 const SVG = byId("network-picture").namespaceURI;
 
-/** NaN where there is no number; infinity comes as text, which Number reads. */
+/** Null means NaN; infinity is stored as text, which Number reads. */
 const asNumber = (value) => (value === null ? NaN : Number(value));
 const column = (values) => Float64Array.from(values, asNumber);
 
@@ -47,7 +47,7 @@ function decimals(value, digits = 2) {
   return value < 0 && Number(text) !== 0 ? `\u2212${text}` : text;
 }
 
-/** Only a certain edge reads 1.000, and only an impossible one 0.000. */
+/** Only probability 1 is shown as 1.000, and only probability 0 as 0.000. */
 function probabilityText(p) {
   if (p >= 0.9995 && p < 1) return "> 0.999";
   return p > 0 && p < 0.0005 ? "< 0.001" : p.toFixed(3);
@@ -60,13 +60,13 @@ function factorText(b) {
   return b >= 100 ? Math.round(b).toLocaleString("en-GB") : Number(b.toPrecision(2)).toString();
 }
 
-const wholeText = (value) => (Number.isNaN(value) ? "\u2013" : Math.round(value).toLocaleString("en-GB"));
+const integerText = (value) => (Number.isNaN(value) ? "\u2013" : Math.round(value).toLocaleString("en-GB"));
 const intervalText = (low, high) =>
   Number.isNaN(low) ? "\u2013" : `${decimals(low)} to ${decimals(high)}`;
 const plural = (count, word) => `${count.toLocaleString("en-GB")} ${word}${count === 1 ? "" : "s"}`;
 
-/** Run at most once a frame, however often it is asked for. */
-function onceAFrame(action) {
+/** Run an action at most once per animation frame, however often it is called. */
+function oncePerFrame(action) {
   let waiting = false;
   return () => {
     if (waiting) return;
@@ -78,7 +78,7 @@ function onceAFrame(action) {
   };
 }
 
-/** A small box beside the pointer. */
+/** The tooltip beside the pointer. */
 const tip = {
   box: byId("tip"),
   show(event, title, lines) {

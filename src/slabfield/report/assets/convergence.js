@@ -1,12 +1,12 @@
-// Whether to trust the run: figures of the whole, what holds out, and traces.
+// Convergence: diagnostics of global quantities, unconverged edges and biases, and traces.
 
 const { convergence } = data;
 
-const settledText = (settled) =>
-  make("span", { class: settled ? "fine" : "flag" }, settled ? "\u2713 settled" : "\u2717 not settled");
+const convergedText = (converged) =>
+  make("span", { class: converged ? "fine" : "flag" }, converged ? "\u2713 converged" : "\u2717 not converged");
 
-/** A row for each list of cells; the first cell says what the row is about. */
-function figureTable(caption, heads, rows) {
+/** A table with one row for each list of cells; the first cell names the row. */
+function diagnosticTable(caption, heads, rows) {
   const head = heads.map((text) => make("th", { scope: "col", role: "columnheader" }, text));
   const body = rows.map((cells) =>
     make("tr", { role: "row" }, ...cells.map((cell, k) => make("td", { role: "cell", "data-label": heads[k] }, cell))));
@@ -15,14 +15,14 @@ function figureTable(caption, heads, rows) {
     make("tbody", { role: "rowgroup" }, ...body));
 }
 
-function wholeRow(part) {
+function globalRow(part) {
   return [
     make("span", {}, make("b", {}, part.name), ` \u2013 ${part.about}`),
     significant(asNumber(part.mean)),
     `${significant(asNumber(part.lower))} to ${significant(asNumber(part.upper))}`,
     decimals(asNumber(part.rhat), 3),
-    wholeText(asNumber(part.ess)),
-    part.fixed ? "fixed" : settledText(part.settled),
+    integerText(asNumber(part.ess)),
+    part.fixed ? "fixed" : convergedText(part.converged),
   ];
 }
 
@@ -32,31 +32,31 @@ function significant(value) {
   return decimals(value, Math.abs(value) >= 100 ? 1 : Math.abs(value) >= 10 ? 2 : 3);
 }
 
-const judged = ({ rhat, ess, settled }) =>
-  [decimals(asNumber(rhat), 3), wholeText(asNumber(ess)), settledText(settled)];
-const heldEdge = (part) =>
-  [named(`${names[part.first]} \u2013 ${names[part.second]}`), probabilityText(part.probability), ...judged(part)];
-const heldBias = (part) => [named(names[part.node]), ...judged({ ...part, settled: false })];
+const diagnosticCells = ({ rhat, ess, converged }) =>
+  [decimals(asNumber(rhat), 3), integerText(asNumber(ess)), convergedText(converged)];
+const edgeCells = (part) =>
+  [named(`${names[part.first]} \u2013 ${names[part.second]}`), probabilityText(part.probability), ...diagnosticCells(part)];
+const biasCells = (part) => [named(names[part.node]), ...diagnosticCells({ ...part, converged: false })];
 
 function startConvergence() {
   const place = byId("convergence-tables");
   const { rhat, ess } = convergence.limits;
   place.append(make("h3", {}, "The graph as a whole"),
-    figureTable("The graph as a whole", ["What", "Mean", "95% interval", "R-hat", "Effective draws", "State"], convergence.whole.map(wholeRow)));
+    diagnosticTable("The graph as a whole", ["Quantity", "Mean", "95% interval", "R-hat", "Effective draws", "State"], convergence.global.map(globalRow)));
   place.append(make("h3", {}, "Edges with the fewest effective draws"));
   if (convergence.worst.length) {
-    const held = convergence.worst.filter((part) => !part.settled).length;
-    place.append(make("p", { class: "note" }, held
-      ? `Those not settled have fewer than ${ess} effective draws, or R-hat above ${rhat}: their probabilities are rough.`
+    const unconverged = convergence.worst.filter((part) => !part.converged).length;
+    place.append(make("p", { class: "note" }, unconverged
+      ? `Edges that have not converged have fewer than ${ess} effective draws, or R-hat above ${rhat}: their probabilities are imprecise.`
       : `All undecided edges have R-hat below ${rhat} and at least ${ess} effective draws.`));
-    place.append(figureTable("Edges with the fewest effective draws",
-      ["Edge", "Inclusion probability", "R-hat", "Effective draws", "State"], convergence.worst.map(heldEdge)));
+    place.append(diagnosticTable("Edges with the fewest effective draws",
+      ["Edge", "Inclusion probability", "R-hat", "Effective draws", "State"], convergence.worst.map(edgeCells)));
   } else {
-    place.append(make("p", { class: "note" }, "No edge came and went often enough to be judged: every one was nearly always there, or nearly never."));
+    place.append(make("p", { class: "note" }, "No edge changed often enough to compute diagnostics: each was nearly always present or nearly always absent."));
   }
   if (convergence.biases.length) {
-    place.append(make("h3", {}, "Biases that have not settled"),
-      figureTable("Biases that have not settled", ["Node", "R-hat", "Effective draws", "State"], convergence.biases.map(heldBias)));
+    place.append(make("h3", {}, "Biases that have not converged"),
+      diagnosticTable("Biases that have not converged", ["Node", "R-hat", "Effective draws", "State"], convergence.biases.map(biasCells)));
   }
   drawTraces();
 }
@@ -67,10 +67,10 @@ function drawTraces() {
     const series = chains.map((values) => values.map(asNumber));
     const all = series.flat().filter(Number.isFinite);
     const [low, high] = [Math.min(...all), Math.max(...all)];
-    const reach = high - low || 1;
+    const range = high - low || 1;
     const lines = series.map((values, k) => {
       const step = width / Math.max(1, values.length - 1);
-      const points = values.map((v, t) => `${(t * step).toFixed(1)},${(height - 6 - ((v - low) / reach) * (height - 12)).toFixed(1)}`);
+      const points = values.map((v, t) => `${(t * step).toFixed(1)},${(height - 6 - ((v - low) / range) * (height - 12)).toFixed(1)}`);
       return shape("polyline", { class: `chain-${k % 8}`, points: points.join(" ") });
     });
     const box = shape("svg", { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", role: "img",

@@ -1,4 +1,4 @@
-// The table of edges: sorted, searched and shown page by page, so that thousands stay quick.
+// The table of edges: sorted, filtered and paginated, so that it stays fast with thousands.
 
 const COLUMNS = [
   { title: "Edge", key: (e) => edgeKeys[e], first: 1 },
@@ -7,14 +7,14 @@ const COLUMNS = [
   { title: "Coupling if present", short: "Coupling", values: edges.mean, text: (v) => decimals(v) },
   { title: "95% interval", short: "Interval", values: edges.lower, kind: "interval" },
   { title: "R-hat", values: edges.rhat, text: (v) => decimals(v, 3), first: -1 },
-  { title: "Effective draws", short: "Eff. draws", values: edges.ess, text: wholeText, first: 1 },
+  { title: "Effective draws", short: "Eff. draws", values: edges.ess, text: integerText, first: 1 },
 ];
 const edgeKeys = edges.first.map((_, e) => edgeName(e).toLowerCase());
 const collator = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" });
 
 const table = { by: 1, direction: -1, page: 0, found: [] };
 
-/** Whatever has no number comes last, whichever way the table is sorted. */
+/** Missing values come last in both sort directions. */
 function compareEdges(a, b) {
   const { values, key } = COLUMNS[table.by];
   if (key) return table.direction * collator.compare(key(a), key(b)) || a - b;
@@ -74,11 +74,11 @@ function showPage() {
   const begin = table.page * size;
   const rows = table.found.slice(begin, begin + size);
   byId("edge-table").tBodies[0].replaceChildren(...rows.map(edgeRow));
-  const left = data.network.n_edges - nEdges;
-  const kept = left ? ` (the ${left.toLocaleString("en-GB")} least probable edges are left out of this page)` : "";
+  const nOmitted = data.network.n_edges - nEdges;
+  const omitted = nOmitted ? ` (the ${nOmitted.toLocaleString("en-GB")} least probable edges are not in this report)` : "";
   byId("edge-range").textContent = rows.length
-    ? `${(begin + 1).toLocaleString("en-GB")} to ${(begin + rows.length).toLocaleString("en-GB")} of ${plural(table.found.length, "edge")}${kept}`
-    : "No edge is like that.";
+    ? `${(begin + 1).toLocaleString("en-GB")} to ${(begin + rows.length).toLocaleString("en-GB")} of ${plural(table.found.length, "edge")}${omitted}`
+    : "No edge matches.";
   byId("first-page").disabled = byId("previous-page").disabled = table.page === 0;
   byId("next-page").disabled = byId("last-page").disabled = table.page === last;
 }
@@ -103,15 +103,15 @@ function startTable() {
   });
   byId("edge-table").tHead.rows[0].replaceChildren(...heads);
   showOrder(heads);
-  const turn = { "first-page": () => 0, "previous-page": (p) => p - 1, "next-page": (p) => p + 1, "last-page": () => Infinity };
-  for (const [id, to] of Object.entries(turn)) {
+  const turnPage = { "first-page": () => 0, "previous-page": (p) => p - 1, "next-page": (p) => p + 1, "last-page": () => Infinity };
+  for (const [id, to] of Object.entries(turnPage)) {
     byId(id).addEventListener("click", () => {
       table.page = to(table.page);
       showPage();
     });
   }
   if (innerWidth <= 760) byId("per-page").value = "10";
-  byId("search").addEventListener("input", onceAFrame(findEdges));
+  byId("search").addEventListener("input", oncePerFrame(findEdges));
   byId("kind").addEventListener("change", findEdges);
   byId("per-page").addEventListener("change", findEdges);
   findEdges();

@@ -1,4 +1,4 @@
-// The matrix of inclusion probabilities, on a canvas: ten thousand cells are drawn at once.
+// The matrix of inclusion probabilities, on a canvas, which is fast enough for many thousand cells.
 
 const matrix = {
   canvas: byId("matrix-picture"),
@@ -12,19 +12,19 @@ const matrix = {
   },
 
   draw() {
-    const room = this.canvas.parentElement.clientWidth - 2 * parseFloat(getComputedStyle(this.canvas.parentElement).paddingLeft);
+    const available = this.canvas.parentElement.clientWidth - 2 * parseFloat(getComputedStyle(this.canvas.parentElement).paddingLeft);
     const d = names.length;
-    if (room <= 0) return;
-    const font = Math.max(8, Math.min(13, Math.floor(Math.min(room, 760) / d) - 2));
+    if (available <= 0) return;
+    const font = Math.max(8, Math.min(13, Math.floor(Math.min(available, 760) / d) - 2));
     const longest = Math.max(...names.map((_, k) => textWidth(shortName(k), font)));
     let label = Math.ceil(longest) + 6;
-    let side = Math.min(34, (Math.min(room, 760) - label) / d);
-    const labelled = side >= 9;
-    if (!labelled) {
+    let side = Math.min(34, (Math.min(available, 760) - label) / d);
+    const labeled = side >= 9;
+    if (!labeled) {
       label = 0;
-      side = Math.min(room, 700) / d;
+      side = Math.min(available, 700) / d;
     }
-    // Whole points where there are enough of them, so that cells have no seams
+    // Whole pixels if cells are large enough, so that there are no seams between them
     side = side > 4 ? Math.floor(side) : side;
     const width = label + side * d;
     const scale = devicePixelRatio || 1;
@@ -34,26 +34,26 @@ const matrix = {
     this.canvas.style.width = this.canvas.style.height = `${width}px`;
     const pen = this.canvas.getContext("2d");
     pen.scale(scale, scale);
-    this.paint(pen, labelled, font);
+    this.paint(pen, labeled, font);
   },
 
-  paint(pen, labelled, font) {
+  paint(pen, labeled, font) {
     const { label, side, width } = this.geometry;
     const style = getComputedStyle(document.documentElement);
-    const colour = (name) => style.getPropertyValue(name).trim();
-    const [low, high] = [colour("--ramp-0"), colour("--ramp-1")].map(channels);
+    const color = (name) => style.getPropertyValue(name).trim();
+    const [low, high] = [color("--ramp-0"), color("--ramp-1")].map(channels);
     const gap = side >= 6 ? 1 : 0;
     pen.clearRect(0, 0, width, width);
     this.order.forEach((i, r) => {
       this.order.forEach((j, c) => {
         if (i === j) return;
         const p = this.at(i, j);
-        pen.fillStyle = p === undefined ? colour("--faint") : mixed(low, high, p);
+        pen.fillStyle = p === undefined ? color("--faint") : mixed(low, high, p);
         pen.fillRect(label + c * side, label + r * side, side - gap, side - gap);
       });
     });
-    if (labelled) {
-      pen.fillStyle = colour("--ink");
+    if (labeled) {
+      pen.fillStyle = color("--ink");
       pen.font = `${font}px ${FONT}`;
       pen.textBaseline = "middle";
       this.order.forEach((k, r) => {
@@ -68,18 +68,18 @@ const matrix = {
       });
     }
     if (this.cell) {
-      pen.strokeStyle = colour("--negative");
+      pen.strokeStyle = color("--negative");
       pen.lineWidth = 2;
       pen.strokeRect(label + this.cell[1] * side, label + this.cell[0] * side, side - gap, side - gap);
     }
   },
 
-  say() {
+  describe() {
     const [i, j] = [this.order[this.cell[0]], this.order[this.cell[1]]];
     const p = this.at(i, j);
     const text = i === j
       ? "the same node"
-      : `inclusion probability ${p === undefined ? "too small to be kept here" : probabilityText(p)}`;
+      : `inclusion probability ${p === undefined ? "too small to be in this report" : probabilityText(p)}`;
     byId("matrix-cell").replaceChildren(named(names[i]), " \u2013 ", named(names[j]), `: ${text}`);
   },
 
@@ -92,10 +92,10 @@ const matrix = {
     return inside(r) && inside(c) ? [r, c] : null;
   },
 
-  go(cell) {
+  select(cell) {
     this.cell = cell;
     this.draw();
-    if (cell) this.say();
+    if (cell) this.describe();
   },
 };
 
@@ -114,7 +114,7 @@ function startMatrix() {
   const { canvas } = matrix;
   const point = (event) => {
     const cell = matrix.under(event);
-    if (String(cell) !== String(matrix.cell)) matrix.go(cell);
+    if (String(cell) !== String(matrix.cell)) matrix.select(cell);
     if (cell && event.pointerType === "mouse") {
       const [i, j] = cell.map((k) => matrix.order[k]);
       const p = matrix.at(i, j);
@@ -129,7 +129,7 @@ function startMatrix() {
   canvas.addEventListener("click", point);
   canvas.addEventListener("pointerleave", () => {
     tip.hide();
-    if (document.activeElement !== canvas) matrix.go(null);
+    if (document.activeElement !== canvas) matrix.select(null);
   });
   canvas.addEventListener("keydown", (event) => {
     const steps = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
@@ -137,12 +137,12 @@ function startMatrix() {
     event.preventDefault();
     const from = matrix.cell ?? [0, 0];
     const step = matrix.cell ? steps[event.key] : [0, 1];
-    matrix.go(from.map((k, axis) => Math.min(names.length - 1, Math.max(0, k + step[axis]))));
+    matrix.select(from.map((k, axis) => Math.min(names.length - 1, Math.max(0, k + step[axis]))));
   });
   byId("matrix-order").addEventListener("change", (event) => {
     matrix.order = event.target.value === "data" ? names.map((_, k) => k) : data.nodes.order;
-    matrix.go(null);
+    matrix.select(null);
   });
-  new ResizeObserver(onceAFrame(() => matrix.draw())).observe(byId("matrix"));
+  new ResizeObserver(oncePerFrame(() => matrix.draw())).observe(byId("matrix"));
   matrix.draw();
 }

@@ -1,12 +1,12 @@
-// Where nodes and their names go on a canvas of a given size, and what is near a point of it.
+// Layout of nodes and their names on a canvas of a given size, and search for what is near a point.
 
 const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", Arial, sans-serif';
-const LONGEST_NAME = 16;
+const MAX_NAME_LENGTH = 16;
 const ruler = document.createElement("canvas").getContext("2d");
 
 function shortName(k) {
   const letters = Array.from(names[k]);
-  return letters.length <= LONGEST_NAME ? names[k] : `${letters.slice(0, LONGEST_NAME - 1).join("")}\u2026`;
+  return letters.length <= MAX_NAME_LENGTH ? names[k] : `${letters.slice(0, MAX_NAME_LENGTH - 1).join("")}\u2026`;
 }
 
 function textWidth(text, size) {
@@ -17,31 +17,31 @@ function textWidth(text, size) {
 const overlap = (a, b) => a.x0 < b.x1 && b.x0 < a.x1 && a.y0 < b.y1 && b.y0 < a.y1;
 const boxAt = (x, y, w, h) => ({ x0: x - w / 2, x1: x + w / 2, y0: y - h / 2, y1: y + h / 2 });
 
-/** Stretch the places of the nodes over the canvas; a flat network keeps its shape. */
-function spread(width, height, marginX, marginY) {
+/** Scale the positions of the nodes to the canvas; a flat network keeps its aspect ratio. */
+function scaleToCanvas(width, height, marginX, marginY) {
   const tallest = Math.max(0.3, ...data.nodes.y.map(Math.abs));
   const x = data.nodes.x.map((value) => width / 2 + value * (width / 2 - marginX));
   const y = data.nodes.y.map((value) => height / 2 - (value / tallest) * (height / 2 - marginY));
   return { x, y };
 }
 
-/** Names in boxes where there is room for nearly all of them, else dots with names beside them. */
+/** Names in boxes if nearly all of them fit, otherwise dots with names beside them. */
 function layOut(width, height) {
   const size = width < 500 ? 12 : 13;
   const widths = names.map((_, k) => textWidth(shortName(k), size) + 14);
-  const places = spread(width, height, Math.min(Math.max(...widths) / 2 + 6, width / 3), 20);
+  const places = scaleToCanvas(width, height, Math.min(Math.max(...widths) / 2 + 6, width / 3), 20);
   const boxes = names.map((_, k) => boxAt(places.x[k], places.y[k], widths[k], 24));
-  let covered = 0;
+  let overlaps = 0;
   for (let i = 0; i < boxes.length; i += 1) {
-    for (let j = i + 1; j < boxes.length; j += 1) covered += overlap(boxes[i], boxes[j]) ? 1 : 0;
+    for (let j = i + 1; j < boxes.length; j += 1) overlaps += overlap(boxes[i], boxes[j]) ? 1 : 0;
   }
-  if (covered <= names.length / 10) return { ...places, boxes, size, dots: false };
+  if (overlaps <= names.length / 10) return { ...places, boxes, size, dots: false };
   return dotted(width, height);
 }
 
 function dotted(width, height) {
   const size = names.length > 60 || width < 500 ? 11 : 12;
-  const places = spread(width, height, Math.min(40, width / 8), 22);
+  const places = scaleToCanvas(width, height, Math.min(40, width / 8), 22);
   const taken = names.map((_, k) => boxAt(places.x[k], places.y[k], 8, 8));
   const labels = names.map(() => null);
   const order = names.map((_, k) => k).sort((a, b) => nodes.degree[b] - nodes.degree[a]);
@@ -69,7 +69,7 @@ function nodeNear(layout, x, y) {
   return -1;
 }
 
-/** How far an edge bends sideways so that it goes around the boxes of other nodes, not behind. */
+/** How far an edge bends sideways to go around the boxes of other nodes. */
 function bendOf(layout, i, j) {
   const [ax, ay] = [layout.x[i], layout.y[i]];
   const [dx, dy] = [layout.x[j] - ax, layout.y[j] - ay];
@@ -85,17 +85,17 @@ function bendOf(layout, i, j) {
     near.push({
       shape: 2 * at * (1 - at),
       beside: (y * dx - x * dy) / length,
-      reach: (w * Math.abs(dy) + h * Math.abs(dx)) / (2 * length),
+      extent: (w * Math.abs(dy) + h * Math.abs(dx)) / (2 * length),
     });
   }
-  const inTheWay = (bend) =>
-    near.filter((k) => Math.abs(k.shape * bend - k.beside) < k.reach).length;
-  let best = { bend: 0, count: inTheWay(0) };
+  const nHits = (bend) =>
+    near.filter((k) => Math.abs(k.shape * bend - k.beside) < k.extent).length;
+  let best = { bend: 0, count: nHits(0) };
   if (best.count === 0) return 0;
   for (const k of near) {
     for (const side of [1, -1]) {
-      const bend = (k.beside + side * 1.25 * k.reach) / Math.max(k.shape, 0.25);
-      const count = inTheWay(bend);
+      const bend = (k.beside + side * 1.25 * k.extent) / Math.max(k.shape, 0.25);
+      const count = nHits(bend);
       const better = count < best.count || (count === best.count && Math.abs(bend) < Math.abs(best.bend));
       const [mx, my] = [ax + dx / 2 - (bend / 2) * (dy / length), ay + dy / 2 + (bend / 2) * (dx / length)];
       const inside = mx > 4 && mx < layout.width - 4 && my > 4 && my < layout.height - 4;
@@ -105,7 +105,7 @@ function bendOf(layout, i, j) {
   return best.bend;
 }
 
-/** A point of an edge: at 0 it is at one end, at 1 at the other. */
+/** The point of an edge at parameter t, from 0 at one end to 1 at the other. */
 function pointOf(layout, e, t) {
   const [i, j] = [edges.first[e], edges.second[e]];
   const [dx, dy] = [layout.x[j] - layout.x[i], layout.y[j] - layout.y[i]];
@@ -132,7 +132,7 @@ function edgeNear(layout, shown, x, y, reach = 7) {
   return best;
 }
 
-/** The nearest node within a quarter turn of where an arrow key points. */
+/** The nearest node within about 45 degrees of the direction of an arrow key. */
 function nodeTowards(layout, from, dx, dy) {
   let best = from;
   let least = Infinity;

@@ -1,11 +1,11 @@
-// The network: what is shown at a threshold, and the details of what is pointed at or chosen.
+// The network: edges above a threshold, and details of the selected node or edge.
 
-const THINNEST = 0.8;
-const THICKEST = 6;
-const FAINTEST = 0.15;
+const MIN_WIDTH = 0.8;
+const MAX_WIDTH = 6;
+const MIN_OPACITY = 0.15;
 const widthOf = (strength) =>
-  THINNEST + (THICKEST - THINNEST) * Math.min(strength / data.network.strongest, 1);
-const opacityOf = (p) => FAINTEST + (1 - FAINTEST) * p * p;
+  MIN_WIDTH + (MAX_WIDTH - MIN_WIDTH) * Math.min(strength / data.network.strongest, 1);
+const opacityOf = (p) => MIN_OPACITY + (1 - MIN_OPACITY) * p * p;
 const isNegative = (e) => edges.mean[e] < 0;
 
 const network = {
@@ -19,10 +19,10 @@ const network = {
   shown: [],
   lines: new Map(),
   nodeMarks: [],
-  pinned: null, // { node } or { edge }: chosen by a click or a key
-  pointed: null, // the same, by the pointer
+  pinned: null, // { node } or { edge }: selected by a click or a key
+  pointed: null, // the same, under the pointer
 
-  // The least probable first, so that the sure ones lie on top
+  // In order of probability, so that the most probable edges lie on top
   order: Array.from({ length: nEdges }, (_, e) => e).sort(
     (a, b) => edges.probability[a] - edges.probability[b] || a - b,
   ),
@@ -30,7 +30,7 @@ const network = {
   makeLine(e) {
     const width = widthOf(strengthOf(e));
     const at = (t) => pointOf(this.layout, e, t).map((value) => value.toFixed(1)).join(" ");
-    // the control point of a parabola lies as far beyond its middle as that beyond the chord
+    // The control point of a parabola is twice as far from the chord as its midpoint
     const [[ax, ay], [mx, my], [bx, by]] = [0, 0.5, 1].map((t) => pointOf(this.layout, e, t));
     const control = [2 * mx - (ax + bx) / 2, 2 * my - (ay + by) / 2].map((v) => v.toFixed(1)).join(" ");
     const line = shape("path", {
@@ -52,7 +52,7 @@ const network = {
     return this.lines.get(e);
   },
 
-  /** Show the edges of at least the threshold. */
+  /** Show the edges at or above the threshold. */
   update() {
     this.shown = this.order.filter(
       (e) => edges.probability[e] >= this.threshold && strengthOf(e) >= this.weakest,
@@ -69,7 +69,7 @@ const network = {
     this.describe();
   },
 
-  /** Draw what is pointed at or chosen anew, on top of all else, which pales. */
+  /** Redraw the pointed or selected node or edge on top, and dim everything else. */
   highlight() {
     const chosen = this.pointed ?? this.pinned;
     const strong = new Set();
@@ -102,7 +102,7 @@ const network = {
     const panel = byId("details");
     if (this.pinned === null) {
       panel.replaceChildren(
-        make("p", { class: "note" }, "Choose a node to see its edges, or an edge to see its figures."),
+        make("p", { class: "note" }, "Select a node to see its edges, or an edge to see its numbers."),
         make("p", { class: "note" }, "Keyboard: Tab to the network, then arrow keys."),
       );
       return;
@@ -238,14 +238,14 @@ function edgeDetails(e) {
       ["coupling if present", decimals(edges.mean[e])],
       ["95% interval", intervalText(edges.lower[e], edges.upper[e])],
       ["R-hat", decimals(edges.rhat[e], 3)],
-      ["effective draws", wholeText(edges.ess[e])],
+      ["effective draws", integerText(edges.ess[e])],
     ]),
     make("p", { class: "note" }, "Its nodes:"),
     make("ul", {}, ...ends),
   ];
 }
 
-function drawKey() {
+function drawLegend() {
   const strongest = data.network.strongest;
   const sample = (kind, width, opacity, dash = "none") =>
     shape("svg", { viewBox: "0 0 34 12", "aria-hidden": "true" }, shape("line", {
@@ -254,7 +254,7 @@ function drawKey() {
   const entries = [
     ["positive coupling", sample("edge", 3, 1)],
     ["negative coupling", sample("edge negative", 3, 1, "7 4")],
-    [`strength ${decimals(strongest, 1)} or more`, sample("edge", THICKEST, 1)],
+    [`strength ${decimals(strongest, 1)} or more`, sample("edge", MAX_WIDTH, 1)],
     [`strength ${decimals(strongest / 4, 1)}`, sample("edge", widthOf(strongest / 4), 1)],
     ["probability 1", sample("edge", 4, 1)],
     ["probability 0.5", sample("edge", 4, opacityOf(0.5))],
@@ -264,15 +264,15 @@ function drawKey() {
 
 function startNetwork() {
   const [slider, number, weakest] = [byId("threshold"), byId("threshold-number"), byId("weakest")];
-  const update = onceAFrame(() => network.update());
+  const update = oncePerFrame(() => network.update());
   const setThreshold = (value, from) => {
     if (Number.isNaN(value)) return;
-    network.threshold = Math.min(1, Math.max(data.network.least, value));
+    network.threshold = Math.min(1, Math.max(data.network.min_threshold, value));
     for (const input of [slider, number]) if (input !== from) input.value = network.threshold;
     slider.setAttribute("aria-valuetext", `${network.threshold} or more`);
     update();
   };
-  slider.min = number.min = data.network.least;
+  slider.min = number.min = data.network.min_threshold;
   slider.value = number.value = network.threshold;
   slider.addEventListener("input", () => setThreshold(Number(slider.value), slider));
   number.addEventListener("input", () => setThreshold(number.valueAsNumber, number));
@@ -297,7 +297,7 @@ function startNetwork() {
     const what = network.under(event);
     network.choose(what);
   });
-  drawKey();
-  new ResizeObserver(onceAFrame(() => network.resize())).observe(byId("network-frame"));
+  drawLegend();
+  new ResizeObserver(oncePerFrame(() => network.resize())).observe(byId("network-frame"));
   network.resize();
 }

@@ -1,14 +1,14 @@
-// Start every part; draw what does not follow colours by itself anew when they change.
+// Start all parts; redraw the matrix when the color scheme changes.
 
 startNetwork();
 startTable();
 startMatrix();
 startConvergence();
 
-const colours = (printing) => {
+const setPrinting = (printing) => {
   document.documentElement.classList.toggle("printing", printing);
   matrix.draw();
 };
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => matrix.draw());
-addEventListener("beforeprint", () => colours(true));
-addEventListener("afterprint", () => colours(false));
+addEventListener("beforeprint", () => setPrinting(true));
+addEventListener("afterprint", () => setPrinting(false));

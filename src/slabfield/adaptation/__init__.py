@@ -1,0 +1,1 @@
+"""Warm-up: starting states, the schedule of blocks, edge swaps, particle tuning."""

@@ -1,0 +1,89 @@
+"""Overdispersed starting states: different kinds, so that agreement of chains is informative."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slabfield.adaptation.preconditioner import Problem, random_state
+from slabfield.moves.chain_state import ChainState, insert, new_state, remove
+
+KINDS = ("pseudo", "empty", "half", "random")
+"""Kinds of start in rotation: pseudo-likelihood pilot, no edges, half of them, prior draw."""
+
+
+def kind_of(chain_index: int) -> str:
+    """Return the kind of start of a chain; it does not depend on the number of chains.
+
+    Examples
+    --------
+    >>> from slabfield.adaptation.starts import kind_of
+    >>> kind_of(5)
+    'empty'
+    """
+    return KINDS[chain_index % len(KINDS)]
+
+
+def small_field_state(problem: Problem, kind: str, rng: np.random.Generator) -> ChainState:
+    """Draw a start of a small field: no edge, every second one, or a draw from the prior."""
+    state = random_state(problem, rng)
+    if kind == "empty":
+        remove_free(state, problem, 1.0, rng)
+    elif kind == "half":
+        remove_free(state, problem, 1.0, rng)
+        free = (problem.prior.inclusion != 0.0) & (state.present == 0)
+        for alpha in np.flatnonzero(free & (rng.random(free.size) < 0.5)):
+            insert(state, int(alpha))
+            state.coupling[alpha] = 0.5 * state.hyper[1] * rng.standard_normal()
+    return zero_momentum(state)
+
+
+def start_from_data(problem: Problem, kind: str, rng: np.random.Generator) -> ChainState:
+    """Draw a start of a larger field: biases from the data with noise; few edges, or none."""
+    sums = problem.sums
+    mean = (sums.bias + 0.5) / (sums.n_rows + 1.0)
+    state = random_state(problem, rng, 0.0 if kind == "empty" else rng.random() * mean.size)
+    state.bias[:] = np.log(mean / (1 - mean)) + 0.3 * rng.standard_normal(mean.size)
+    state.coupling[:] *= 0.5
+    return zero_momentum(state)
+
+
+def remove_free(
+    state: ChainState, problem: Problem, share: float, rng: np.random.Generator
+) -> None:
+    """Remove a random share of the present edges, except forced ones."""
+    for alpha in state.members[: state.n_members[0]].copy():
+        if problem.prior.inclusion[alpha] != 1.0 and rng.random() < share:
+            remove(state, int(alpha))
+            state.coupling[alpha] = 0.0
+
+
+def zero_momentum(state: ChainState) -> ChainState:
+    """Return a state without momenta."""
+    return state._replace(bias_momentum=np.zeros(0), coupling_momentum=np.zeros(0))
+
+
+class SparseState(NamedTuple):
+    """A state without momenta, stored by its present edges only."""
+
+    bias: NDArray[np.float64]
+    edges: NDArray[np.int32]
+    coupling: NDArray[np.float64]
+    hyper: NDArray[np.float64]
+
+
+def sparse_state_of(state: ChainState) -> SparseState:
+    """Return the sparse form of a state."""
+    edges = state.members[: state.n_members[0]].copy()
+    return SparseState(state.bias.copy(), edges, state.coupling[edges], state.hyper.copy())
+
+
+def state_of(sparse: SparseState, n_edges: int) -> ChainState:
+    """Return the dense form of a state."""
+    state, n = zero_momentum(new_state(sparse.bias.size, n_edges, n_edges)), sparse.edges.size
+    state.bias[:], state.hyper[:] = sparse.bias, sparse.hyper
+    state.coupling[sparse.edges], state.present[sparse.edges] = sparse.coupling, 1
+    state.members[:n], state.n_members[0] = sparse.edges, n
+    return state

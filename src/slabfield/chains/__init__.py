@@ -1,0 +1,1 @@
+"""Chains: iterations, warm-up, parallel runs, checkpoints."""

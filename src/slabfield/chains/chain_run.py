@@ -1,0 +1,421 @@
+"""One chain: start, warm-up, draws. Compiled code runs in chunks; Python reports in between."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from math import inf
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slabfield.adaptation.preconditioner import Averages, Problem, chunks, complete
+from slabfield.adaptation.starts import SparseState, kind_of
+from slabfield.chains.checkpoint import (
+    RESTART_ADVICE,
+    Arrays,
+    ChainFile,
+    pack,
+    plain_failures,
+    unpack,
+)
+from slabfield.chains.collapsed_chain import (
+    CollapsedChain,
+    adapt,
+    adaptation_summary,
+    final_diagnostics,
+    sizes_of,
+    start_collapsed,
+    warming_collapsed,
+)
+from slabfield.chains.draw_buffer import DrawBuffer
+from slabfield.chains.paper_chain import Chain, first_averages, start_chain, warming
+from slabfield.chains.validate_state import check_state, collapsed_template
+from slabfield.configuration import Settings
+from slabfield.draws import ChainDraws
+from slabfield.kernels.laplace import Laplace
+from slabfield.kernels.pattern_gibbs import Clusters
+from slabfield.likelihood.blocks import ExactBlocks, ParticleBlocks, ParticleWorkspace
+from slabfield.likelihood.exact_moments import BinaryTable, StateTable
+from slabfield.likelihood.particle_moments import BinaryParticles, CliqueParticles
+from slabfield.likelihood.pseudolikelihood import PseudoRows
+from slabfield.likelihood.quadratic_surrogate import QuadraticSurrogate
+from slabfield.models.loglinear import Cliques
+from slabfield.models.protocol import Sums
+from slabfield.moves.block_sweep import Plan
+from slabfield.moves.chain_state import ChainState, Info
+from slabfield.moves.edge_gibbs import Block, InclusionStats
+from slabfield.moves.imputation import MissingEntries
+from slabfield.moves.iteration import NotFinite, check_finite
+from slabfield.moves.langevin import LangevinSettings, LangevinWork
+from slabfield.moves.reversible_jump import JumpSettings, JumpWork
+from slabfield.validation import InputWarning, NotFiniteError
+
+Report = Callable[[int], None]
+Packed = tuple[Any, Arrays]
+
+
+class ChainResult(NamedTuple):
+    """Draws of a chain, counts of its moves, and a summary of its adaptation.
+
+    ``inclusion_stats`` is the chain's own object, if it has one, and changes when the chain
+    continues. ``adaptation`` has the adapted settings and the diagnostics of the particles.
+    """
+
+    record: ChainDraws
+    info: Info
+    cpu_seconds: float
+    widths: Any
+    inclusion_stats: InclusionStats | None
+    adaptation: dict[str, Any]
+
+    @property
+    def conditional_probability(self) -> NDArray[np.float64]:
+        """Means of the conditional probabilities of presence; NaN where there are none."""
+        if self.inclusion_stats is None:
+            return np.full(self.record.indicators.shape[1], np.nan)
+        return np.where(
+            self.inclusion_stats.visits > 0, self.inclusion_stats.mean_probability, np.nan
+        )
+
+
+KINDS: tuple[type, ...] = (
+    *(Chain, CollapsedChain, ChainState, Block, Laplace, Plan, InclusionStats),
+    *(BinaryTable, StateTable, BinaryParticles, CliqueParticles, Cliques),
+    *(
+        QuadraticSurrogate,
+        Clusters,
+        ExactBlocks,
+        ParticleBlocks,
+        ParticleWorkspace,
+        PseudoRows,
+        SparseState,
+    ),
+    *(LangevinSettings, LangevinWork, JumpSettings, JumpWork, Problem, Sums, MissingEntries),
+)
+"""The named tuples that a chain's state is made of."""
+
+
+def chain_rng(seed: int, chain: int, attempt: int = 0) -> np.random.Generator:
+    """Return the random stream of a chain, which does not depend on the number of chains.
+
+    A restarted chain has another stream; ``attempt`` counts the restarts.
+    """
+    key = (chain, attempt) if attempt else (chain,)
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
+
+
+class ChainRun:
+    """One chain that can be continued: warmed up when it is created, then extended by draws.
+
+    With a file it continues from the state in it, writes its state there from time to time, and
+    stops between two chunks on request. Warm-up ends early if it takes longer than ``patience``, in
+    seconds.
+
+    The state is checked after every chunk. A chain whose state is not finite is restarted, once,
+    with other random numbers; nothing of such a state is kept or written.
+    """
+
+    problem: Problem
+    settings: Settings
+    file: ChainFile | None
+    seed: int
+    chain_index: int
+    attempt: int
+    n_written: int = 0
+    n_warmed: int
+    n_warmup: int
+    cpu_seconds: float
+    buffer: DrawBuffer
+
+    def __init__(
+        self,
+        problem: Problem,
+        settings: Settings,
+        seed: int,
+        chain_index: int,
+        report: Report,
+        file: ChainFile | None = None,
+        patience: float = inf,
+    ) -> None:
+        begin, until = time.thread_time(), time.monotonic() + patience
+        found = ChainRun.from_file(problem, settings, file) if file is not None else None
+        if found is not None:
+            vars(self).update(vars(found))
+            report(self.n_warmed + self.buffer.n_draws)
+        else:
+            self.problem, self.settings, self.file = problem, settings, file
+            self.seed, self.chain_index, self.attempt = seed, chain_index, 0
+            self.cpu_seconds = 0.0
+            try:
+                self._start()
+            except NotFinite:
+                self._restart(report)
+        self.warm_up(report, begin, until)
+
+    def _start(self) -> None:
+        """Set the chain to its start, with no draws."""
+        problem, settings = self.problem, self.settings
+        self.n_warmed, self.n_warmup = 0, settings.n_warmup
+        self.totals = np.zeros(len(Info._fields), dtype=np.int64)
+        self.buffer = DrawBuffer(sizes_of(problem))
+        rng = chain_rng(self.seed, self.chain_index, self.attempt)
+        own = complete(problem, rng)
+        self.chain: Chain | CollapsedChain = (
+            start_collapsed(own, settings, rng, kind_of(self.chain_index))
+            if settings.scheme == "collapsed"
+            else start_chain(own, settings, rng)
+        )
+        self.averages = first_averages(self.chain) if isinstance(self.chain, Chain) else None
+
+    def _restart(self, report: Report) -> None:
+        """Restart a chain that is not finite; raise an error if it was restarted before."""
+        if self.attempt > 0:
+            raise NotFiniteError(self._not_finite_message())
+        warnings.warn(
+            f"Chain {self.chain_index} reached values that are not finite; it is restarted from "
+            "another state.",
+            InputWarning,
+            stacklevel=2,
+        )
+        report(-self.n_warmed - self.buffer.n_draws)
+        self.n_written = self.buffer.n_draws
+        self.attempt += 1
+        try:
+            self._start()
+        except NotFinite:
+            raise NotFiniteError(self._not_finite_message()) from None
+
+    def _not_finite_message(self) -> str:
+        kept = "" if self.file is None else f" Its last finite state is in {self.file.path}."
+        return (
+            f"The values of a chain must be finite; those of chain {self.chain_index} were not, "
+            f"not even after a restart.{kept} Drop columns that others imply or exclude (the codes "
+            "of one category), or use another likelihood ('pseudo')."
+        )
+
+    @classmethod
+    def from_file(cls, problem: Problem, settings: Settings, file: ChainFile) -> ChainRun | None:
+        """Read the chain from its file, without further warm-up; None if there is no file."""
+        found = file.load()
+        if found is None:
+            return None
+        with plain_failures(file.path, RESTART_ADVICE):
+            run = cls.from_state(problem, settings, file, found)
+            run._check()
+            return run
+
+    @classmethod
+    def from_state(
+        cls, problem: Problem, settings: Settings, file: ChainFile | None, packed: Packed
+    ) -> ChainRun:
+        """Return the chain from the output of :meth:`packed`."""
+        run = cls.__new__(cls)
+        context = {"problem": problem, "settings": settings, "file": file}
+        run.__setstate__(context | {"packed": packed})
+        return run
+
+    @property
+    def warm(self) -> bool:
+        """Whether warm-up is over."""
+        return self.n_warmed >= self.n_warmup
+
+    def end_warm_up(self) -> None:
+        """End warm-up now, if it is under way, and freeze what was adapted."""
+        if 0 < self.n_warmed < self.n_warmup:
+            self.n_warmup = self.n_warmed
+            if isinstance(self.chain, CollapsedChain) and self.chain.inclusion_stats.visits.any():
+                self.chain = adapt(self.chain)
+
+    def warm_up(self, report: Report, begin: float, until: float = inf) -> None:
+        """Continue the warm-up; ``begin`` is its start on the thread's CPU clock.
+
+        It ends early once the monotonic clock is past ``until``.
+        """
+        if self.warm:
+            return
+        steps, before = self._warming(report), self.cpu_seconds
+        while not self.warm and not self._stop_requested():
+            try:
+                self.chain, self.n_warmed = next(steps)
+            except NotFinite:
+                self._restart(report)
+                steps = self._warming(report)
+            if time.monotonic() >= until:
+                self.end_warm_up()
+            self.cpu_seconds = before + time.thread_time() - begin
+            self.save_if_due()
+        self.save()
+
+    def _warming(self, report: Report) -> Any:
+        """Return the remaining steps of warm-up."""
+        if isinstance(self.chain, CollapsedChain):
+            return warming_collapsed(self.chain, self.n_warmed, report)
+        assert self.averages is not None
+        return warming(self.chain, self.averages, self.n_warmed, report)
+
+    def extend(self, n_draws: int, report: Report, deadline: float = inf) -> ChainRun:
+        """Make more draws; stop early, but not before the first, once past the deadline."""
+        before, goal = self.buffer.n_draws, self.buffer.n_draws + n_draws
+        try:
+            self._draw(n_draws, report, deadline)
+        except NotFinite:
+            self._restart(report)
+            self.warm_up(report, time.thread_time())
+            try:
+                self._draw(goal, report, deadline)
+            except NotFinite:
+                self._restart(report)
+        # with a deadline rounds are too short for a file after each
+        if self.buffer.n_draws != before and deadline == inf:
+            self.save()
+        return self
+
+    def _draw(self, n_draws: int, report: Report, deadline: float) -> None:
+        begin, before = time.thread_time(), self.cpu_seconds
+        for chunk in chunks(n_draws if self.warm else 0, self.buffer.most):
+            late = self.buffer.n_draws > 0 and time.monotonic() >= deadline
+            if late or self._stop_requested():
+                break
+            record = self.buffer.new_part(chunk)
+            self.totals += self.chain.iterate(record, 0, chunk, self.settings.thin)
+            self.buffer.add(record)
+            report(chunk)
+            self.cpu_seconds = before + time.thread_time() - begin
+            self.save_if_due()
+
+    def _stop_requested(self) -> bool:
+        return self.file is not None and self.file.stop.requested()
+
+    def save_if_due(self) -> None:
+        """Write the state to the chain's file, if it has one and the interval is over."""
+        if self.file is not None and self.file.due():
+            self.save()
+
+    def save(self) -> None:
+        """Write the state to the chain's file, if it has one.
+
+        A restarted chain leaves the file unchanged until it has as many draws as the file.
+        """
+        if self.file is not None and self.buffer.n_draws >= self.n_written:
+            self.file.save(*self.packed())
+
+    def packed(self, with_draws: bool = True) -> Packed:
+        """Return the state as a JSON-compatible tree and arrays."""
+        arrays: Arrays = {}
+        state = {
+            "seed": self.seed,
+            "chain_index": self.chain_index,
+            "attempt": self.attempt,
+            "chain": self.chain,
+            "averages": None if self.averages is None else vars(self.averages),
+            "n_warmed": self.n_warmed,
+            "n_warmup": self.n_warmup,
+            "totals": self.totals,
+            "cpu_seconds": self.cpu_seconds,
+            "draws": self.buffer.arrays() if with_draws else {},
+        }
+        return pack(state, arrays, self._given()), arrays
+
+    def _given(self) -> dict[str, Any]:
+        """Return the objects that are not packed with a chain, by name.
+
+        The data can be its own, with missing entries filled in, and are then packed.
+        """
+        problem = self.problem
+        return {
+            "problem": problem, "model": problem.model, "prior": problem.prior,
+            "settings": self.settings,
+        }  # fmt: skip
+
+    def _unpack(self, tree: Any, arrays: Arrays) -> None:
+        state = unpack(tree, arrays, self._given(), KINDS)
+        self.seed, self.chain_index = state["seed"], state["chain_index"]
+        self.attempt, self.chain = state["attempt"], state["chain"]
+        self.averages = None
+        if state["averages"] is not None:
+            self.averages = Averages(np.zeros(0), 1.0, False)
+            vars(self.averages).update(state["averages"])
+        self.n_warmed, self.n_warmup = state["n_warmed"], state["n_warmup"]
+        self.totals = state["totals"]
+        self.cpu_seconds = state["cpu_seconds"]
+        self.buffer.restore(state["draws"])
+
+    def _check(self) -> None:
+        """Raise ValueError unless what was read is a valid state of this run."""
+        template: Chain | CollapsedChain
+        if self.settings.scheme == "collapsed":
+            template = collapsed_template(self.problem, self.settings)
+        else:
+            template = start_chain(self.problem, self.settings, np.random.default_rng(0))
+        check_state(self.chain, template)
+        counts = (self.n_warmed, self.n_warmup, self.settings.n_warmup)
+        integers = (*counts, self.seed, self.chain_index, self.attempt)
+        if any(type(number) is not int for number in integers) or not 0 <= counts[0] <= counts[1]:
+            raise ValueError("invalid counts")
+        check_finite(self.chain.state)
+        shape = getattr(self.totals, "shape", None)
+        if counts[1] > counts[2] or shape != (len(Info._fields),):
+            raise ValueError("invalid counts")
+        if type(self.cpu_seconds) is not float:
+            raise ValueError("no CPU time")
+
+    # Arrays that share memory have to share it in another process too: hence packing.
+
+    def __getstate__(self) -> dict[str, Any]:
+        context = {"problem": self.problem, "settings": self.settings, "file": self.file}
+        return context | {"packed": self.packed()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        packed = state.pop("packed")
+        vars(self).update(state)
+        self.buffer = DrawBuffer(sizes_of(self.problem))
+        self._unpack(*packed)
+
+    def update(self, packed: Packed) -> None:
+        """Replace the state by a later one, which has only the draws made since."""
+        later = ChainRun.from_state(self.problem, self.settings, self.file, packed)
+        if later.attempt == self.attempt:
+            later.buffer.parts = self.buffer.parts + later.buffer.parts
+        vars(self).update(vars(later))
+
+    def result(self, n_draws: int | None = None) -> ChainResult:
+        """Return all draws so far, or the first ``n_draws`` of them."""
+        record = self.buffer.draws()
+        if n_draws is not None and n_draws < len(record.bias):
+            record = ChainDraws(*(part[:n_draws] for part in record))
+        info = Info(*(int(t) for t in self.totals))
+        widths, inclusion_stats = None, None
+        if isinstance(self.chain, CollapsedChain):
+            inclusion_stats = self.chain.inclusion_stats
+        else:
+            widths = self.chain.jumps.width
+        return ChainResult(
+            record, info, self.cpu_seconds, widths, inclusion_stats, self.adaptation()
+        )
+
+    def adaptation(self) -> dict[str, Any]:
+        """Return the adapted settings, the noise since, and diagnostics of the particles."""
+        chain = self.chain
+        found = adaptation_summary(chain) if isinstance(chain, CollapsedChain) else {}
+        if self.n_warmup < self.settings.n_warmup:
+            found["warmed_up_for"] = self.n_warmup
+        if self.attempt:
+            found["not_finite"] = self.attempt
+        return found
+
+    def ended(self, result: ChainResult) -> ChainResult:
+        """Add the diagnostics of an ended chain to its last result."""
+        if not isinstance(self.chain, CollapsedChain):
+            return result
+        return result._replace(adaptation=result.adaptation | final_diagnostics(self.chain))
+
+
+def run_chain(
+    problem: Problem, settings: Settings, seed: int, chain_index: int, report: Report
+) -> ChainResult:
+    """Run one chain from its start to its last draw."""
+    run = ChainRun(problem, settings, seed, chain_index, report)
+    return run.extend(settings.n_draws, report).result()

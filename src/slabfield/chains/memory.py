@@ -1,0 +1,196 @@
+"""Estimate of the peak memory of a run, made before it starts."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable
+from math import isqrt
+from typing import NamedTuple
+
+from slabfield.adaptation.block_schedule import FULL_NODES
+from slabfield.adaptation.particle_tuning import MOST_PARTICLES
+from slabfield.chains.draw_buffer import PART_ENTRIES
+from slabfield.chains.row_sums import MOST_ROWS, ROWS_AT_A_TIME
+from slabfield.configuration import Settings
+from slabfield.encoding import CodedTable
+from slabfield.validation import InputError
+from slabfield.validation.memory_limit import available_memory, check_memory_limit, shown_bytes
+
+# Present edges expected in a draw, per node; at most all edges
+EDGES_PER_NODE = 10
+# Bytes of a present edge of a draw: coupling, index and indicator, stored in parts, joined, copied
+# once more for all chains, and summarized
+BYTES_PER_PRESENT_EDGE = 60
+# Bytes per chain and candidate edge: state, statistics, plan, windows, and workspace of plans
+BYTES_PER_EDGE = 120
+# Bytes that do not depend on the size: buffers of readers and of linear algebra, parts of summaries
+FIXED_BYTES = 60_000_000
+
+
+class Memory(NamedTuple):
+    """Bytes that a run takes at its peak, beyond the program itself.
+
+    Attributes
+    ----------
+    data : int
+        The encoded table, and the workspace to merge and sum its rows.
+    chains : int
+        States and engines of all chains.
+    draws : int
+        Draws of all chains.
+    """
+
+    data: int
+    chains: int
+    draws: int
+
+    @property
+    def total(self) -> int:
+        """Sum of the three."""
+        return self.data + self.chains + self.draws
+
+
+def memory_needed(
+    n_rows: int, n_nodes: int, settings: Settings, n_chains: int, n_draws: int
+) -> Memory:
+    """Estimate the peak memory of a run.
+
+    Parameters
+    ----------
+    n_rows, n_nodes : int
+        Size of the table; equal rows count once.
+    settings : Settings
+        Settings of the run.
+    n_chains, n_draws : int
+        Number of chains, and of draws per chain.
+
+    Examples
+    --------
+    >>> from slabfield.chains.memory import memory_needed
+    >>> from slabfield.configuration import gold_standard
+    >>> memory_needed(1_000_000, 16, gold_standard(), 4, 1000).total < 500e6
+    True
+    """
+    d, n_edges = n_nodes, n_nodes * (n_nodes - 1) // 2
+    words = -(-d // 64)
+    at_a_time = min(n_rows, ROWS_AT_A_TIME)
+    data = n_rows * (3 * d + d // 8 + 24 * words + 48) + 24 * at_a_time * d + FIXED_BYTES
+    each = BYTES_PER_EDGE * n_edges + _engine(n_rows, d, settings)
+    present = min(n_edges, EDGES_PER_NODE * d)
+    kept = n_draws * (BYTES_PER_PRESENT_EDGE * present + 4 * 8 * (d + 3))
+    dense = 10 * min(PART_ENTRIES, max(n_draws, 1) * n_edges)
+    return Memory(data, n_chains * each, n_chains * (kept + dense))
+
+
+def _engine(n_rows: int, d: int, settings: Settings) -> int:
+    """Bytes of one chain's engine, and of the pilot run before it."""
+    on_rows = 8 * (3 * d + 5)
+    if settings.engine == "pseudo":
+        # rows are repeated, or counted and padded, in at most twice as many places
+        return 2 * (n_rows + 8 * isqrt(2 * n_rows)) * (on_rows + 9 * d)
+    if settings.engine == "exact":
+        return 32 * (1 << d) + 40 * (d * (d - 1) // 2) ** 2
+    if settings.scheme != "collapsed":
+        return settings.n_particles * (8 * d + 64) + (4 * d * n_rows if settings.restart else 0)
+    n_particles = settings.n_particles or MOST_PARTICLES
+    pilot = min(n_rows, MOST_ROWS) * on_rows if d > FULL_NODES else 0
+    # particles are copied when their number changes
+    return n_particles * (12 * d + 160) + 8 * d * d + pilot
+
+
+def check_memory(
+    n_rows: int,
+    n_nodes: int,
+    settings: Settings,
+    n_chains: int,
+    n_draws: int,
+    limit: int | None = None,
+) -> Memory:
+    """Return the peak memory of a run; raise InputError with advice if it does not fit.
+
+    Parameters
+    ----------
+    n_rows, n_nodes, settings, n_chains, n_draws
+        As for :func:`memory_needed`.
+    limit : int, optional
+        Bytes that the run may take; by default the memory that is available now.
+
+    Examples
+    --------
+    >>> from slabfield.chains.memory import check_memory
+    >>> from slabfield.configuration import gold_standard
+    >>> check_memory(100, 12, gold_standard(), 4, 1000).total < 100e6
+    True
+    """
+    need = memory_needed(n_rows, n_nodes, settings, n_chains, n_draws)
+    given = limit is not None
+    allowed = limit if limit is not None else available_memory()
+    if allowed is None or need.total <= allowed:
+        return need
+
+    def fits(rows: int, nodes: int, draws: int) -> bool:
+        return memory_needed(rows, nodes, settings, n_chains, draws).total <= allowed
+
+    advice = []
+    draws = _most(n_draws, lambda draws: fits(n_rows, n_nodes, draws))
+    if draws > 0:
+        advice.append(f"n_draws={draws}")
+    rows = _most(n_rows, lambda rows: fits(rows, n_nodes, n_draws))
+    if rows > 1:
+        advice.append(f"{rows:,} different rows")
+    nodes = _most(n_nodes, lambda nodes: fits(n_rows, nodes, n_draws))
+    if nodes > 1:
+        advice.append(f"{nodes} columns")
+    what = f"It would fit with {' or with '.join(advice)}" if advice else "Find a larger machine"
+    raise InputError(
+        f"This run would take {shown_bytes(need.total)} of memory ({shown_bytes(need.data)} for "
+        f"the data, {shown_bytes(need.chains)} for {n_chains} chains and "
+        f"{shown_bytes(need.draws)} for {n_draws} draws of each); found {shown_bytes(allowed)} "
+        f"{'allowed (max_memory)' if given else 'available'}. {what}; "
+        f"{'or allow more' if given else 'set max_memory if that is wrong'}."
+    )
+
+
+def state_memory(
+    table: CodedTable, settings: Settings, n_chains: int, max_memory: object, verbose: bool
+) -> Memory:
+    """Check the memory of a run on a table, log it, and optionally print it to standard error.
+
+    Parameters
+    ----------
+    table : CodedTable
+        The data.
+    settings : Settings
+        Settings of the run.
+    n_chains : int
+        Number of chains.
+    max_memory : int, str or None
+        Memory that the run may take, as the user gave it.
+    verbose : bool
+        Whether to print to standard error.
+
+    Examples
+    --------
+    >>> from slabfield.encoding import code_binary
+    >>> from slabfield.chains.memory import state_memory
+    >>> from slabfield.configuration import gold_standard
+    >>> state_memory(code_binary([[0, 1], [1, 0]]), gold_standard(), 4, "2GB", False).data > 0
+    True
+    """
+    limit, (n_rows, n_nodes) = check_memory_limit(max_memory), table.rows.shape
+    need = check_memory(n_rows, n_nodes, settings, n_chains, settings.n_draws, limit)
+    text = f"{settings.n_draws} draws of {n_chains} chains take up to {shown_bytes(need.total)}."
+    logging.getLogger("slabfield").info(text)
+    if verbose:
+        print(text, file=sys.stderr)
+    return need
+
+
+def _most(upper: int, fits: Callable[[int], bool]) -> int:
+    """Return the largest number below ``upper`` that fits, or 0, by bisection."""
+    low, high = 0, upper
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low

@@ -1,0 +1,128 @@
+"""One chain of the paper's iterations: its parts, its start, and its warm-up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from slabfield.adaptation.preconditioner import Averages, Problem, chunks, random_state
+from slabfield.chains.collapsed_chain import sizes_of
+from slabfield.configuration import Settings
+from slabfield.likelihood.exact_moments import exact_engine
+from slabfield.likelihood.feature_moments import Engine, row_variances
+from slabfield.likelihood.particle_moments import particle_engine
+from slabfield.moves.chain_state import ChainState, Info
+from slabfield.moves.iteration import Record, adjusted, approximate, check_finite, new_record
+from slabfield.moves.langevin import LangevinSettings, LangevinWork, new_work
+from slabfield.moves.reversible_jump import JumpSettings, JumpWork, new_jump_work
+
+SCHEMES: dict[str, Callable[..., Any]] = {
+    "approximate": approximate,
+    "adjusted": adjusted,
+}
+# Updates of the preconditioner in warm-up, at most
+WARMUP_SEGMENTS = 120
+
+
+class Chain(NamedTuple):
+    """Everything that a chain's next iteration needs."""
+
+    problem: Problem
+    settings: Settings
+    engine: Engine
+    state: ChainState
+    langevin: LangevinSettings
+    jumps: JumpSettings
+    work: LangevinWork
+    jump_work: JumpWork
+    rng: np.random.Generator
+
+    def iterate(self, record: Record, first: int, n_draws: int, thin: int) -> Info:
+        """Run compiled iterations; keep ``n_draws`` states, ``thin`` iterations apart.
+
+        Raises :class:`NotFinite` if the state or a draw is not finite.
+        """
+        problem = self.problem
+        info: Info = SCHEMES[self.settings.scheme](
+            self.engine, problem.sums, problem.prior, problem.model.group_start, self.langevin,
+            self.jumps, self.state, self.work, self.jump_work, problem.missing_entries, record,
+            first, n_draws, thin, self.rng,
+        )  # fmt: skip
+        check_finite(self.state, record)
+        return info
+
+
+def start_chain(problem: Problem, settings: Settings, rng: np.random.Generator) -> Chain:
+    """Return a chain at a random start, preconditioned by the variances of the data."""
+    model = problem.model
+    starts = model.group_start
+    n_biases, n_couplings, n_interactions = model.n_biases, int(starts[-1]), starts.size - 1
+    full = settings.preconditioner == "full"
+    state = random_state(problem, rng)
+    engine: Engine
+    if settings.engine == "exact":
+        engine = exact_engine(model, problem.sums.bias / problem.sums.n_rows)
+    else:
+        restart = problem.rows if settings.restart else None
+        engine = particle_engine(model, settings.n_particles, settings.n_sweeps, restart, rng)
+    averages = Averages(row_variances(model, problem.rows), float(state.hyper[1]) ** -2, full)
+    largest = int(np.diff(starts).max(initial=1))
+    return Chain(
+        problem,
+        settings,
+        engine,
+        state,
+        averages.langevin(settings, problem),
+        averages.jumps(settings, problem),
+        new_work(n_biases, n_couplings, n_interactions, full),
+        new_jump_work(largest, n_interactions),
+        rng,
+    )
+
+
+def first_averages(chain: Chain) -> Averages:
+    """Return the averages of warm-up, initialized from the data."""
+    problem = chain.problem
+    return Averages(
+        row_variances(problem.model, problem.rows),
+        float(chain.state.hyper[1]) ** -2,
+        chain.langevin.full,
+    )
+
+
+def warm_up(chain: Chain, report: Callable[[int], None]) -> Chain:
+    """Run the whole warm-up; return the chain with its preconditioner frozen."""
+    for warmer, _ in warming(chain, first_averages(chain), 0, report):
+        chain = warmer
+    return chain
+
+
+def warming(
+    chain: Chain, averages: Averages, done: int, report: Callable[[int], None]
+) -> Iterator[tuple[Chain, int]]:
+    """Continue the warm-up; yield the chain and the number of draws done after every chunk.
+
+    Variances are averaged over the last two thirds.
+    """
+    problem, settings = chain.problem, chain.settings
+    empty = new_record(0, *sizes_of(problem))
+    n_segments = min(settings.n_warmup, WARMUP_SEGMENTS)
+    bounds = np.linspace(0, settings.n_warmup, n_segments + 1).astype(int).tolist()
+    for segment in range(n_segments):
+        for n in chunks(bounds[segment + 1] - done):
+            chain.iterate(empty, 0, 0, n * settings.thin)
+            report(n)
+            done += n
+            if done == bounds[segment + 1]:
+                if segment == n_segments // 3:
+                    averages.restart()
+                averages.add(chain.engine, problem.model, chain.state)
+                chain = chain._replace(
+                    langevin=averages.langevin(settings, problem),
+                    jumps=averages.jumps(settings, problem),
+                )
+                # invalidates the root of the previous preconditioner
+                chain.work.root_present[:] = 2
+            yield chain, done

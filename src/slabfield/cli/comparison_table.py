@@ -1,0 +1,140 @@
+"""The work of ``slabfield compare``: split a table, fit all methods, print and write scores."""
+
+from __future__ import annotations
+
+import warnings
+from math import isnan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from slabfield.cli.fit_run import FitRequest
+from slabfield.cli.printing import as_options, show_text
+from slabfield.encoding import code_binary
+from slabfield.io.atomic import make_folder, write_atomically
+from slabfield.validation import InputWarning
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from slabfield.reproduce.comparison import Score
+
+
+def run_comparison(
+    table: pd.DataFrame,
+    request: FitRequest,
+    held_out: float,
+    out: Path,
+    quiet: bool,
+    cluster: str | None = None,
+) -> bool:
+    """Compare all methods on a table, and print and write their scores.
+
+    Parameters
+    ----------
+    table : DataFrame
+        One row per case, one two-valued column per node.
+    request : FitRequest
+        Parameters of slabfield's estimator; the seed and the number of jobs apply to all methods.
+    held_out : float
+        Share of the rows held out for testing.
+    out : Path
+        Output folder.
+    quiet : bool
+        Whether to print only warnings.
+    cluster : str, optional
+        Address of a Dask scheduler whose workers run chains and folds.
+
+    Returns
+    -------
+    bool
+        Whether the chains of slabfield converged.
+
+    Examples
+    --------
+    >>> from slabfield.cli.comparison_table import run_comparison
+    >>> callable(run_comparison)
+    True
+    """
+    import pandas as pd
+
+    from slabfield.chains.dask_client import open_client
+    from slabfield.reproduce import comparison
+
+    make_folder(out)
+    with open_client(cluster) as client, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", InputWarning)
+        coded = code_binary(table, request.binarize)
+        train, test = comparison.split_rows(len(coded.rows), held_out, request.random_state)
+        params: dict[str, Any] = request._asdict()
+        seed, n_jobs = params.pop("random_state"), params.pop("n_jobs")
+        params.pop("binarize")
+        methods = comparison.estimators(seed, n_jobs, **params)
+        scores = comparison.compare(
+            methods, pd.DataFrame(coded.rows[train], columns=coded.names), coded.rows[test], seed,
+            lambda name: None if quiet else typer.echo(f"Fitting: {name}", err=True),
+            client,
+        )  # fmt: skip
+    write_scores(scores, out)
+    posterior = methods[comparison.SLABFIELD].posterior_
+    if not quiet:
+        for note in coded.notes:
+            show_text(note)
+        show_text(f"Trained on {len(train)} rows, tested on {len(test)} others.")
+        Console().print(score_table(scores))
+        show_text(f"Written: {out / 'compare.csv'} and {out / 'compare.png'}.")
+    messages = [str(w.message) for w in caught if issubclass(w.category, InputWarning)]
+    for text in dict.fromkeys([*messages, *posterior.warnings]):
+        typer.echo(f"Warning: {as_options(text)}", err=True)
+    return bool(posterior.converged)
+
+
+def score_table(scores: list[Score]) -> Table:
+    """Lay out scores as a table, the best likelihood first.
+
+    Examples
+    --------
+    >>> from slabfield.cli.comparison_table import score_table
+    >>> from slabfield.reproduce.comparison import Score
+    >>> score_table([Score("slabfield", -3.0, 0.1, -4.0, 0.2, 1.5)]).row_count
+    1
+    """
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("Method", no_wrap=True)
+    for heading in (
+        "Conditional log-likelihood", "Pseudo log-likelihood", "Density", "CPU seconds"
+    ):  # fmt: skip
+        table.add_column(heading, justify="right")
+    for score in sorted(scores, key=lambda score: -score.cll):
+        table.add_row(
+            score.method, f"{score.cll:.3f} +- {score.cll_error:.3f}", f"{score.pll:.3f}",
+            f"{score.density:.3f}", "" if isnan(score.cpu_seconds) else f"{score.cpu_seconds:.2f}",
+        )  # fmt: skip
+    return table
+
+
+def write_scores(scores: list[Score], out: Path) -> None:
+    """Write ``compare.csv`` and ``compare.png``.
+
+    Examples
+    --------
+    >>> from slabfield.cli.comparison_table import write_scores
+    >>> callable(write_scores)
+    True
+    """
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from slabfield.plots import comparison
+
+    table = pd.DataFrame(scores)
+    figure = comparison(scores).figure
+    assert isinstance(figure, Figure)
+    write_atomically(
+        out / "compare.csv", lambda path: table.to_csv(path, index=False, float_format="%.6g")
+    )
+    write_atomically(out / "compare.png", lambda path: figure.savefig(path, dpi=150))

@@ -1,0 +1,30 @@
+"""``slabfield demo``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from slabfield.cli import options
+from slabfield.cli.error_handling import NOT_CONVERGED, handle_errors
+
+
+def demo(
+    out: options.Out = Path("slabfield-demo"),
+    draws: options.Draws = None,
+    seed: options.Seed = 1,
+    jobs: options.Jobs = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Learn a network of 16 pixels from the handwritten digits of scikit-learn."""
+    with handle_errors(quiet=quiet):
+        from slabfield.cli.fit_run import FitRequest, run
+        from slabfield.cli.option_values import parse_draws
+        from slabfield.datasets import load_digits_binary
+
+        table = load_digits_binary(pool=2)
+        request = FitRequest(n_draws=parse_draws(draws), random_state=seed, n_jobs=jobs)
+        converged = run(table, request, out, quiet)
+    if not converged:
+        raise typer.Exit(NOT_CONVERGED)

@@ -1,0 +1,58 @@
+"""``slabfield fit``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from slabfield.cli import options
+from slabfield.cli.error_handling import NOT_CONVERGED, handle_errors
+
+
+def fit(
+    file: options.File,
+    out: options.Out = Path("slabfield-out"),
+    columns: options.Columns = None,
+    drop: options.Drop = None,
+    binarize: options.Binarize = None,
+    na: options.Na = options.Missing.error,
+    sheet: options.Sheet = None,
+    forbid: options.Forbid = None,
+    require: options.Require = None,
+    inclusion: options.Inclusion = None,
+    communities: options.Communities = None,
+    within: options.Within = None,
+    between: options.Between = None,
+    likelihood: options.Engine = options.Likelihood.auto,
+    preset: options.PresetOption = options.Preset.default,
+    chains: options.Chains = 4,
+    draws: options.Draws = None,
+    time_budget: options.Budget = None,
+    warmup: options.Warmup = None,
+    seed: options.Seed = None,
+    jobs: options.Jobs = None,
+    max_memory: options.MaxMemory = None,
+    cluster: options.Cluster = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Learn a network from the two-valued columns of FILE.
+
+    Writes the table of edges (edges.csv), plots, the graph (network.graphml), all draws
+    (posterior.nc) and a report (report.html). In edges.csv, names that a spreadsheet would read as
+    formulas (those that begin with = + - or @) are preceded by a single quote.
+    """
+    with handle_errors(quiet=quiet):
+        from slabfield.cli.fit_run import run
+        from slabfield.cli.table_options import read_request
+
+        table, request = read_request(
+            file, columns=columns, drop=drop, sheet=sheet, binarize=binarize, na=na, forbid=forbid,
+            require=require, inclusion=inclusion, communities=communities, within=within,
+            between=between, likelihood=likelihood, preset=preset, chains=chains, draws=draws,
+            time_budget=time_budget, warmup=warmup, seed=seed, jobs=jobs, max_memory=max_memory,
+            counted=True,
+        )  # fmt: skip
+        converged = run(table, request, out, quiet, cluster)
+    if not converged:
+        raise typer.Exit(NOT_CONVERGED)

@@ -1,0 +1,173 @@
+"""The work of ``fit`` and ``demo``: fit a table, print and write the results."""
+
+from __future__ import annotations
+
+import shlex
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import typer
+
+from slabfield.cli.printing import as_options, show_edges, show_text, summarize
+from slabfield.cli.result_files import write_results
+from slabfield.encoding import CodedTable
+from slabfield.io.atomic import make_folder
+from slabfield.validation import InputError, InputWarning
+from slabfield.validation.errors import listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+CHECKPOINT = "checkpoint"
+"""Subfolder of the output folder for the states of the chains."""
+
+
+class FitRequest(NamedTuple):
+    """Parameters of the estimator that the command line sets, under the estimator's names."""
+
+    likelihood: str = "auto"
+    preset: str = "default"
+    n_chains: int = 4
+    n_draws: int | str | None = None
+    time_budget: float | None = None
+    n_warmup: int | None = None
+    binarize: float | dict[str, float] | None = None
+    na: str = "error"
+    random_state: int | None = None
+    n_jobs: int | None = None
+    forbid: Sequence[tuple[str, str]] = ()
+    require: Sequence[tuple[str, str]] = ()
+    inclusion_prior: Any = (5, 5)
+    communities: dict[str, str] | None = None
+    within: float | None = None
+    between: float | None = None
+    max_memory: str | None = None
+
+    def count_fixed_edges(self) -> tuple[int, int]:
+        """Return the numbers of forbidden and of required edges."""
+        return len(set(map(frozenset, self.forbid))), len(set(map(frozenset, self.require)))
+
+
+def run(
+    table: pd.DataFrame | CodedTable,
+    request: FitRequest,
+    out: Path,
+    quiet: bool,
+    cluster: str | None = None,
+) -> bool:
+    """Fit a table, print and write the results, and return whether the chains converged.
+
+    Parameters
+    ----------
+    table : DataFrame or CodedTable
+        One row per case, one two-valued column per node.
+    request : FitRequest
+        Parameters of the estimator.
+    out : Path
+        Output folder.
+    quiet : bool
+        Whether to print only warnings.
+    cluster : str, optional
+        Address of a Dask scheduler whose workers run the chains.
+
+    Returns
+    -------
+    bool
+        Whether the chains converged.
+
+    Examples
+    --------
+    >>> from slabfield.cli.fit_run import FitRequest
+    >>> FitRequest(n_chains=2).n_chains
+    2
+    """
+    from slabfield import SpikeSlabMRF
+
+    make_folder(out)
+    discard_finished_checkpoint(out)
+    estimator = SpikeSlabMRF(**request._asdict(), progress=not quiet)
+    with resume_hint(out):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", InputWarning)
+            estimator.fit(table, checkpoint=out / CHECKPOINT, cluster=cluster)
+        return finish(estimator, caught, request.count_fixed_edges(), out, quiet)
+
+
+@contextmanager
+def resume_hint(out: Path) -> Iterator[None]:
+    """On an interrupt, say how to continue the run from its checkpoint."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not (out / CHECKPOINT).is_dir():
+            raise
+        raise KeyboardInterrupt(f"to continue: slabfield resume {shlex.quote(str(out))}") from None
+
+
+def discard_finished_checkpoint(out: Path) -> None:
+    """Delete the checkpoint of a finished run, whose results will be overwritten."""
+    from slabfield.chains.checkpoint import Checkpoint
+
+    checkpoint = Checkpoint(out / CHECKPOINT)
+    if checkpoint.finished:
+        checkpoint.discard()
+
+
+def finish(
+    estimator: Any,
+    caught: list[warnings.WarningMessage],
+    n_fixed: tuple[int, int],
+    out: Path,
+    quiet: bool,
+) -> bool:
+    """Print and write the results, and return whether the chains converged.
+
+    Parameters
+    ----------
+    estimator : SpikeSlabMRF
+        The fitted estimator.
+    caught : list
+        The warnings of the fit.
+    n_fixed : (int, int)
+        Numbers of forbidden and of required edges.
+    out, quiet
+        As for :func:`run`.
+
+    Returns
+    -------
+    bool
+        Whether the chains were not interrupted, and converged.
+
+    Examples
+    --------
+    >>> from slabfield.cli.fit_run import finish
+    >>> callable(finish)
+    True
+    """
+    posterior = estimator.posterior_
+    edges = posterior.to_dataframe()
+    resume_command = f"slabfield resume {shlex.quote(str(out))}"
+    try:
+        written = write_results(posterior, edges, out)
+    except OSError as error:
+        raise InputError(
+            f"The results must be written in {out}; found {error.strerror or error}. Free disk "
+            f"space, then run: {resume_command} (draws that were written to disk are kept)."
+        ) from None
+    if not quiet:
+        for note in estimator.coding_notes_:
+            show_text(note)
+        show_edges(edges)
+        show_text(summarize(edges, posterior.converged, posterior.settings, n_fixed))
+        show_text(f"Written in {out}: {listed(written, shown=len(written))}.")
+    interrupted = posterior.settings.get("stopped_by") == "interrupt"
+    messages = [str(w.message) for w in caught if issubclass(w.category, InputWarning)]
+    for text in dict.fromkeys([*messages, *posterior.warnings]):
+        typer.echo(f"Warning: {as_options(text)}", err=True)
+    if interrupted:
+        typer.echo(f"Interrupted. To continue: {resume_command}", err=True)
+    return bool(posterior.converged) and not interrupted

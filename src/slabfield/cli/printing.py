@@ -1,0 +1,215 @@
+"""Printing of results: the most probable edges as a table, and a summary in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isnan
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Edges that are printed
+MAX_ROWS = 20
+# Largest inclusion probability of an edge that is likely absent
+UNLIKELY = 0.1
+# Smallest inclusion probability of an edge that is likely present
+LIKELY = 0.5
+# Smallest inclusion probability of an edge that is supported
+SUPPORTED = 0.9
+# Fewest chains whose convergence can be assessed
+CHAINS_NEEDED = 4
+OPTIONS = {
+    "n_draws": "--draws",
+    "max_memory": "--max-memory",
+    "n_warmup": "--warmup",
+    "n_chains": "--chains",
+    "n_jobs": "--jobs",
+    "time_budget": "--time-budget",
+    "cluster must": "--cluster must",
+    "mean_degree": "--mean-degree",
+    "inclusion_prior, as one number,": "--inclusion, as one number,",
+    "must agree with inclusion_prior": "must agree with --inclusion",
+    "Pass for example within=0.5, between=0.1": "Pass for example --within 0.5 --between 0.1",
+    "Pass communities, a label for each node": "Pass --communities FILE",
+    "likelihood='exact'": "--likelihood exact",
+    "likelihood='pseudo'": "--likelihood pseudo",
+    "likelihood='particles'": "--likelihood particles",
+}
+"""The options that correspond to parameters of the estimator, and phrases about them."""
+
+
+def show_text(text: str) -> None:
+    """Print a paragraph literally, without markup.
+
+    Examples
+    --------
+    >>> from slabfield.cli.printing import show_text
+    >>> show_text("Column '[bold]': 1 = 'yes', 0 = 'no'.")
+    Column '[bold]': 1 = 'yes', 0 = 'no'.
+    """
+    console = Console()
+    console.print(_plain(text), soft_wrap=not console.is_terminal)
+
+
+def show_edges(edges: pd.DataFrame, max_rows: int = MAX_ROWS) -> None:
+    """Print the most probable edges, and the number of all edges.
+
+    Examples
+    --------
+    >>> from slabfield.cli.printing import show_edges
+    >>> callable(show_edges)
+    True
+    """
+    Console().print(edge_table(edges, max_rows))
+    if len(edges) > max_rows:
+        show_text(f"The {max_rows} most probable of {len(edges)} edges; edges.csv has them all.")
+
+
+def edge_table(edges: pd.DataFrame, max_rows: int) -> Table:
+    """Lay out the first edges as a table.
+
+    Parameters
+    ----------
+    edges : DataFrame
+        The table that ``Posterior.to_dataframe`` returns.
+    max_rows : int
+        Largest number of edges to show.
+
+    Returns
+    -------
+    rich.table.Table
+        A row for each edge: its nodes, inclusion probability, coupling and interval.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from slabfield.cli.printing import edge_table
+    >>> row = {"node_1": "a", "node_2": "b", "inclusion_probability": 0.98}
+    >>> edges = pd.DataFrame([row | {"mean": 1.5, "lower": 0.9, "upper": 2.1}])
+    >>> edge_table(edges, max_rows=20).row_count
+    1
+    """
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("Edge", overflow="fold")
+    for heading in ("Inclusion probability", "Coupling if present", "95% interval"):
+        table.add_column(heading, justify="right")
+    for edge in edges.head(max_rows).to_dict("records"):
+        never_present = isnan(edge["mean"])
+        table.add_row(
+            _plain(f"{edge['node_1']} - {edge['node_2']}"),
+            _probability(edge["inclusion_probability"]),
+            "" if never_present else f"{edge['mean']:.2f}",
+            "" if never_present else f"{edge['lower']:.2f} to {edge['upper']:.2f}",
+        )
+    return table
+
+
+def summarize(
+    edges: pd.DataFrame,
+    converged: bool,
+    settings: Mapping[str, Any],
+    n_fixed: tuple[int, int] = (0, 0),
+) -> str:
+    """Summarize the number of edges, and whether the run can be trusted.
+
+    Parameters
+    ----------
+    edges : DataFrame
+        The table that ``Posterior.to_dataframe`` returns.
+    converged : bool
+        Whether the chains agree and are long enough.
+    settings : mapping
+        The settings of the run.
+    n_fixed : (int, int)
+        Numbers of edges that the user forbade and required.
+
+    Returns
+    -------
+    str
+        One paragraph.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from slabfield.cli.printing import summarize
+    >>> edges = pd.DataFrame({"inclusion_probability": [0.97, 0.4, 0.05], "rhat": 1.0, "ess": 900})
+    >>> print(summarize(edges, True, {"engine": "exact"}))
+    Of 3 possible edges, 1 is supported (inclusion probability 0.9 or more), 1 undecided (between \
+0.1 and 0.9) and 1 likely absent (0.1 or less); 1 is more likely present than not. The chains have \
+converged: of edge indicators, largest R-hat 1.000, fewest effective draws 900 (engine: exact).
+    """
+    probability = edges["inclusion_probability"]
+    n_likely = int((probability >= LIKELY).sum())
+    n_supported = int((probability >= SUPPORTED).sum())
+    n_absent = int((probability <= UNLIKELY).sum())
+    found = (
+        f"Of {len(edges)} possible edges, {n_supported} {_are(n_supported)} supported (inclusion "
+        f"probability {SUPPORTED:g} or more), {len(edges) - n_supported - n_absent} undecided "
+        f"(between {UNLIKELY:g} and {SUPPORTED:g}) and {n_absent} likely absent "
+        f"({UNLIKELY:g} or less); {n_likely} {_are(n_likely)} more likely present than not."
+    )
+    if any(n_fixed):
+        found += f" You required {n_fixed[1]} of them and forbade {n_fixed[0]}."
+    return f"{found} {_convergence_text(edges, converged, settings)}"
+
+
+def as_options(text: str) -> str:
+    """Replace names of estimator parameters by options of the command line.
+
+    Examples
+    --------
+    >>> from slabfield.cli.printing import as_options
+    >>> as_options("Run longer (n_draws, n_warmup).")
+    'Run longer (--draws, --warmup).'
+    """
+    for parameter, option in OPTIONS.items():
+        text = text.replace(parameter, option)
+    return text
+
+
+def _convergence_text(edges: pd.DataFrame, converged: bool, settings: Mapping[str, Any]) -> str:
+    rhat, ess = edges["rhat"].max(), edges["ess"].min()
+    if isnan(rhat) or isnan(ess):
+        figures = "R-hat and effective draws of edges could not be computed"
+    else:
+        figures = f"of edge indicators, largest R-hat {rhat:.3f}, fewest effective draws {ess:.0f}"
+    engine = f"engine: {settings.get('engine', 'unknown')}"
+    if converged:
+        return f"The chains have converged: {figures} ({engine})."
+    return (
+        f"The chains have not converged: {figures} ({engine}). Take these numbers as provisional: "
+        f"{_remedy(settings)}."
+    )
+
+
+def _remedy(settings: Mapping[str, Any]) -> str:
+    """Return advice for a run that has not converged."""
+    n_chains, n_draws = settings.get("n_chains"), settings.get("n_draws")
+    if isinstance(n_chains, int) and n_chains < CHAINS_NEEDED:
+        return f"run at least four chains to see whether they agree (--chains {CHAINS_NEEDED})"
+    if settings.get("stopped_by") == "time":
+        return f"the time budget ended the run after {n_draws} draws per chain; raise --time-budget"
+    longer = f"--draws {4 * n_draws}" if isinstance(n_draws, int) else "more --draws"
+    return f"run longer, for example with {longer} (--draws auto continues until they converge)"
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def _probability(value: float) -> str:
+    """Format a probability so that only 1 is shown as 1.00 and only 0 as 0.00."""
+    if 0.995 <= value < 1:
+        return "> 0.99"
+    return "< 0.01" if 0 < value < 0.005 else f"{value:.2f}"
+
+
+def _plain(text: str) -> Text:
+    """Return text without markup or control characters of the terminal."""
+    return Text("".join(letter if letter.isprintable() else "?" for letter in text))

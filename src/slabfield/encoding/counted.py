@@ -1,0 +1,200 @@
+"""Chunked reading of large files into distinct rows and their counts."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import warnings
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from slabfield.encoding.streaming import Coder
+from slabfield.encoding.table import CodedTable
+from slabfield.io.delimited import CSV_OPTIONS, check_names, find_delimiter
+from slabfield.validation.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CHUNK_CELLS = 4_000_000
+"""Table entries per chunk."""
+
+HEAD_BYTES = 1 << 20
+"""Bytes of the head of a text file that are inspected; read buffer of a Parquet file, in bytes."""
+
+# First bytes of formats; those of NOT_TEXT cannot be read in chunks
+GZIP, PARQUET = b"\x1f\x8b", b"PAR1"
+NOT_TEXT = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"%PDF", b"\xfd7zXZ", b"BZh", b"(\xb5/\xfd")
+
+Select = Callable[[Sequence[str]], Sequence[str]]
+
+
+def read_counted(
+    path: Path,
+    select: Select | None = None,
+    binarize: float | dict[str, float] | None = None,
+    chunk_rows: int | None = None,
+) -> CodedTable:
+    r"""Read a CSV, TSV or Parquet file in one pass, chunk by chunk, and count equal rows.
+
+    The table is coded as :func:`slabfield.encoding.code_binary` would code it. Distinct
+    rows are kept at one bit per entry, so memory does not grow with repeated rows.
+
+    Parameters
+    ----------
+    path : Path
+        The file; text may be compressed with gzip.
+    select : callable, optional
+        Maps the column names to the names of the columns to read.
+    binarize : number or dict, optional
+        Thresholds; "median" is not available, because it needs a whole column at once.
+    chunk_rows : int, optional
+        Rows per chunk; by default as many as make about four million entries.
+
+    Returns
+    -------
+    CodedTable
+        The distinct rows, in ``rows``, and their counts, in ``counts``.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from slabfield.encoding import read_counted
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "answers.csv"
+    ...     _ = path.write_text("sleep,work\n" + "yes,0\nno,1\n" * 1000)
+    ...     table = read_counted(path)
+    >>> table.rows.tolist(), table.counts.tolist()
+    ([[0, 1], [1, 0]], [1000.0, 1000.0])
+    """
+    with _input_errors(path), open(path, "rb") as file:
+        head = file.read(8)
+        file.seek(0)
+        if head.startswith(NOT_TEXT):
+            raise InputError(
+                f"{path} must be a CSV, TSV or Parquet file to be read in chunks; found another "
+                "kind. Save the table as CSV (UTF-8) or Parquet."
+            )
+        if head.startswith(PARQUET):
+            names, chunks = _parquet_chunks(path, select, chunk_rows)
+        else:
+            opened: IO[bytes] = file
+            if head.startswith(GZIP):
+                opened = gzip.GzipFile(fileobj=file)  # type: ignore[assignment]
+            names, chunks = _text_chunks(path, opened, select, chunk_rows)
+        coder = Coder(path, names, binarize)
+        for chunk in chunks:
+            coder.add(chunk)
+        return coder.table()
+
+
+def _text_chunks(
+    path: Path, file: IO[bytes], select: Select | None, chunk_rows: int | None
+) -> tuple[list[str], Iterator[pd.DataFrame]]:
+    import pandas as pd
+
+    head = file.read(HEAD_BYTES)
+    file.seek(0)
+    if not head.strip():
+        raise InputError(
+            f"{path} must hold a table; found an empty file. Write the column names in its first "
+            "line and one row per line below."
+        )
+    encoding = "utf-16" if head.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
+    if encoding == "utf-8-sig" and b"\0" in head:
+        raise InputError(
+            f"{path} must be a text file; found bytes that are not text. Save the table as CSV "
+            "(UTF-8) first."
+        )
+    # the head may end within a character
+    text = head.decode(encoding, errors="ignore" if len(head) == HEAD_BYTES else "strict")
+    delimiter = find_delimiter(path, text)
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
+    names = check_names(path, next(fields for fields in lines if fields))
+    kept = list(names if select is None else select(names))
+    # all columns are parsed: with usecols, pandas would not notice lines with too many fields
+    reader = pd.read_csv(
+        file,
+        sep=delimiter,
+        names=names,
+        **CSV_OPTIONS,
+        encoding=encoding,
+        chunksize=chunk_rows or max(1, CHUNK_CELLS // len(names)),
+    )
+    return kept, (chunk[kept] for chunk in reader)
+
+
+def _parquet_chunks(
+    path: Path, select: Select | None, chunk_rows: int | None
+) -> tuple[list[str], Iterator[pd.DataFrame]]:
+    from importlib.util import find_spec
+
+    if find_spec("pyarrow") is None:
+        raise InputError(
+            f"{path} is a Parquet file, which needs the package pyarrow; it is not installed. "
+            'Install it with: pip install "slabfield[parquet]", or save the table as CSV.'
+        )
+    from pyarrow import parquet
+
+    file = parquet.ParquetFile(path, pre_buffer=False, buffer_size=HEAD_BYTES)
+    stored = [name for name in file.schema_arrow.names if not name.startswith("__index_level_")]
+    names = check_names(path, stored)
+    kept = list(names if select is None else select(names))
+    source = dict(zip(names, stored, strict=True))
+    size = chunk_rows or max(1, CHUNK_CELLS // len(names))
+    columns = [source[name] for name in kept]
+
+    def chunks() -> Iterator[pd.DataFrame]:
+        # one row group at a time: with read-ahead, all of them would stay in memory
+        for group in range(file.num_row_groups):
+            for batch in file.iter_batches(size, row_groups=[group], columns=columns):
+                chunk = batch.to_pandas().reset_index(drop=True)
+                chunk.columns = kept
+                yield chunk
+
+    return kept, chunks()
+
+
+@contextmanager
+def _input_errors(path: Path) -> Iterator[None]:
+    """Turn exceptions about a file into an InputError."""
+    try:
+        with warnings.catch_warnings():
+            # pandas warns of lines with more fields than there are names
+            warnings.filterwarnings("error", category=_parser_warning())
+            yield
+    except InputError:
+        raise
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(
+            f"{path} must be a file that can be read; found: "
+            f"{getattr(error, 'strerror', None) or error}. Check that it exists, is complete "
+            "and may be read."
+        ) from None
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{path} must be text in UTF-8; found a byte that is not, "
+            f"0x{error.object[error.start]:02x}. Save it with the encoding UTF-8."
+        ) from None
+    except MemoryError:
+        raise InputError(
+            f"{path} must fit in memory one chunk at a time; found that it does not. Name fewer "
+            "columns, or write smaller row groups."
+        ) from None
+    except (ValueError, _parser_warning()) as error:
+        first = (str(error) or type(error).__name__).splitlines()[0]
+        raise InputError(
+            f"{path} must be a CSV, TSV or Parquet file with the same number of fields in every "
+            f"line; reading it failed with: {first}. Correct that line, or save the table again."
+        ) from None
+
+
+def _parser_warning() -> Any:
+    import pandas as pd
+
+    return pd.errors.ParserWarning

@@ -1,0 +1,59 @@
+"""Base class of estimators with a posterior: predictions are averages over its draws."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from slabfield.estimators.base import FieldModel
+from slabfield.evaluate import draw_fields
+from slabfield.models.field import BinaryField
+from slabfield.posterior import Posterior
+
+SUPPORTED = 0.9
+"""Smallest inclusion probability of a supported edge."""
+
+LIKELY_ABSENT = 0.1
+"""Largest inclusion probability of an edge that is likely absent; between the two: undecided."""
+
+N_FIELDS = 100
+"""Posterior draws over which predictions are averaged."""
+
+MAX_ENTRIES = 25_000_000
+"""Upper limit on the entries of all their coupling matrices; larger fields use fewer draws."""
+
+
+class PosteriorModel(FieldModel):
+    """An estimator whose fit sets ``posterior_``, draws of fields.
+
+    Scores and predictions are averages over 100 evenly spaced posterior draws (fewer above 500
+    nodes, at least 10). Each new row is sampled from the field of one draw.
+
+    Examples
+    --------
+    >>> from slabfield import SpikeSlabMRF
+    >>> from slabfield.estimators import PosteriorModel
+    >>> issubclass(SpikeSlabMRF, PosteriorModel)
+    True
+    """
+
+    posterior_: Posterior
+
+    def _mixture(self) -> Posterior:
+        return self.posterior_
+
+    def _fields(self) -> list[BinaryField]:
+        most = MAX_ENTRIES // self.n_features_in_**2
+        return draw_fields(self.posterior_, max(10, min(N_FIELDS, most)))
+
+    def _summary_items(self) -> list[tuple[str, str]]:
+        probability = self.posterior_.edge_probability
+        n_supported = np.count_nonzero(probability >= SUPPORTED)
+        n_undecided = np.count_nonzero((probability > LIKELY_ABSENT) & (probability < SUPPORTED))
+        return [
+            ("edges supported", f"{n_supported} of {probability.size}"),
+            ("undecided", f"{n_undecided}"),
+            ("converged", "yes" if self.posterior_.converged else "no"),
+        ]
+
+    def _notes(self) -> list[str]:
+        return [*self.coding_notes_, *self.posterior_.warnings]

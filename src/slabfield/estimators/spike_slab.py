@@ -1,0 +1,525 @@
+"""The estimator with scikit-learn's interface: fit, extend and resume a run of chains."""
+
+from __future__ import annotations
+
+import os
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, replace
+from math import inf
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from slabfield import encoding, validation
+from slabfield.adaptation.preconditioner import Problem
+from slabfield.chains.chain_run import ChainResult
+from slabfield.chains.checkpoint import Checkpoint
+from slabfield.chains.dask_client import open_client
+from slabfield.chains.dask_cluster import Cluster
+from slabfield.chains.memory import state_memory
+from slabfield.chains.parallel import (
+    Limits,
+    Outcome,
+    Unfit,
+    draw_on,
+    refuse_unfit,
+    run_chains,
+)
+from slabfield.chains.row_sums import fingerprint, rows_and_sums
+from slabfield.configuration import (
+    EXACT_MAX_NODES,
+    FULL_MAX_PARAMETERS,
+    Settings,
+    bayes_exact,
+    default_particles,
+    gold_standard,
+    paper,
+    pseudo,
+)
+from slabfield.draws import Draws
+from slabfield.estimators import PosteriorModel, notify_compiling
+from slabfield.estimators.run_files import (
+    begin_run,
+    end_run,
+    read_run,
+    refuse_unwritable,
+    versions,
+)
+from slabfield.models.binary import BinaryPairwise
+from slabfield.moves.imputation import new_missing_entries
+from slabfield.posterior import Posterior
+from slabfield.posterior.diagnostics import unconverged_summaries
+from slabfield.priors import Prior
+from slabfield.progress import chain_progress
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+FIRST_DRAWS = 200
+"""Draws of each chain before the first convergence check, with ``n_draws="auto"``."""
+
+
+class SpikeSlabMRF(PosteriorModel):
+    """Structure and strength of a binary Markov random field, with their uncertainty.
+
+    Fits a pairwise field to a table of two-valued columns under a spike-and-slab prior (Chen &
+    Welling 2012). For every pair of columns it returns the posterior probability that they depend
+    on each other directly, and how strongly they do.
+
+    Parameters
+    ----------
+    likelihood : {"auto", "exact", "particles", "pseudo"}
+        How the likelihood is computed. "exact" sums over all states and takes up to 20 nodes.
+        "particles" estimates it by averages over Gibbs samples, at any size. "pseudo" takes half
+        the log pseudo-likelihood of the rows in place of the log-likelihood: fast and free of
+        noise, but an approximation. "auto" takes "exact" up to 20 nodes and "particles" above, or
+        "pseudo" where warm-up shows that the particles do not mix (``posterior_.warnings`` then
+        says so).
+    preset : {"default", "paper"}
+        "paper" is Algorithm 1 of the paper with its settings, or with ``likelihood="exact"`` its
+        exact version. "default" is collapsed Gibbs sweeps over blocks of nodes, which need no
+        tuning.
+    n_chains : int
+        Number of independent chains; convergence diagnostics need at least two.
+    n_warmup, n_draws : int, optional
+        Draws discarded and kept in each chain; None takes the preset's numbers. With
+        ``n_draws="auto"``, chains grow from 200 draws by a quarter at a time until they have
+        converged, up to ``max_draws`` each.
+    max_draws : int
+        Upper limit on the draws kept in each chain, with ``n_draws="auto"``.
+    time_budget : float, optional
+        Seconds after which chains stop with the draws made so far. Warm-up may take at most half
+        of them; where it is cut short, ``posterior_.warnings`` says so.
+    inclusion_prior : pair, number, (D, D) array or dict
+        (a, b): p0 ~ Beta(a, b) is learned. A number fixes p0. A matrix gives each edge its own
+        probability: 0 forbids it, 1 forces it, NaN leaves it to p0 ~ Beta(5, 5). A dict from pairs
+        of nodes to probabilities sets only the edges that it names.
+    slab_prior : pair or number
+        (c, d): sigma0^-2 ~ Gamma(shape c, rate d). A number fixes sigma0.
+    bias_scale : float
+        Prior standard deviation of biases.
+    edge_threshold : float
+        Smallest inclusion probability at which an edge enters ``coupling_``.
+    binarize : number, "median" or dict, optional
+        Turn numeric columns into 1 where the value is at least this; a dict names columns.
+    random_state : int, RandomState, Generator or None
+        Seed. The same seed, data and settings give the same draws, whatever ``n_jobs`` is.
+    n_jobs : int, optional
+        Number of chains run in parallel; None and -1 use all cores.
+    progress : bool
+        Show the progress of the chains on standard error. The first fit after an installation
+        compiles for up to a minute; a note on this, and on how long it took, goes to the same place
+        and always to the logger ``slabfield`` at level INFO.
+    n_particles, n_sweeps, step_size, persistence, jump_scale, preconditioner, restart, thin, \
+add_probability, delete_probability, pseudo_weight : optional
+        Settings of the sampler; None takes the preset's value (see
+        :class:`slabfield.configuration.Settings`).
+    forbid, require : list of pairs, optional
+        Edges that are never, or always, present. Here and below, nodes are given by name or by
+        index from 0.
+    communities : list of D labels or dict, optional
+        The community of each node; with ``within``, ``between`` or both.
+    within, between : float, optional
+        Prior probability of edges between nodes of the same community, and of different
+        communities. Settings of single edges (``forbid``, ``require``, then a matrix or dict as
+        ``inclusion_prior``) take precedence.
+    na : {"error", "drop", "impute"}
+        How missing entries are treated: "error" refuses the table; "drop" drops the rows that
+        have any; "impute" draws them along with the field, which is valid if entries are missing
+        at random.
+    max_memory : int or str, optional
+        Memory limit of a run, in bytes or as "4GB"; None takes the available memory. A run that
+        needs more is refused.
+
+    Attributes
+    ----------
+    inclusion_probability_ : array of shape (D, D)
+    coupling_ : array of shape (D, D)
+        Posterior mean given presence where the inclusion probability is at least
+        ``edge_threshold``, else 0 (the paper's "Bayes PM"), on the 0/1 scale.
+    bias_ : array of shape (D,)
+    posterior_ : Posterior
+    coding_notes_ : list of str
+        Which label of each column became 1, where that is not obvious.
+    coding_ : list of pairs
+        For each column its two labels, and its cut point or None.
+    node_names_ : list of str
+        The column names of the table, or x0, x1, ...
+    n_rows_, n_features_in_ : int
+    feature_names_in_ : array of str
+        Only if the table had column names.
+
+    Examples
+    --------
+    >>> from slabfield import SpikeSlabMRF, datasets
+    >>> rows = datasets.make_block(100, random_state=1).rows
+    >>> model = SpikeSlabMRF(n_draws=200, random_state=0).fit(rows)
+    >>> model.inclusion_probability_.shape
+    (12, 12)
+
+    Prior knowledge about edges names nodes, or gives their index from 0:
+
+    >>> known = SpikeSlabMRF(n_draws=100, random_state=0, forbid=[("x0", "x1")], require=[(0, 2)])
+    >>> known.fit(rows).inclusion_probability_[0, :3]
+    array([0., 0., 1.])
+
+    Predict held-out rows, and sample new ones:
+
+    >>> new = datasets.make_block(50, random_state=2).rows
+    >>> model.score(new) < 0, model.predict_proba(new, nodes=["x0"]).shape
+    (True, (50, 1))
+    >>> model.sample(5, random_state=0).shape
+    (5, 12)
+    """
+
+    _runs: Any
+    _checkpoint: Checkpoint | None
+
+    def __init__(
+        self,
+        likelihood: str = "auto",
+        preset: str = "default",
+        n_chains: int = 4,
+        n_warmup: int | None = None,
+        n_draws: int | str | None = None,
+        inclusion_prior: Any = (5, 5),
+        slab_prior: Any = (5, 5),
+        bias_scale: float = 10.0,
+        edge_threshold: float = 0.5,
+        binarize: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        progress: bool = False,
+        n_particles: int | None = None,
+        n_sweeps: int | None = None,
+        step_size: float | None = None,
+        persistence: float | None = None,
+        jump_scale: float | None = None,
+        preconditioner: str | None = None,
+        restart: bool | None = None,
+        thin: int | None = None,
+        add_probability: float | None = None,
+        delete_probability: float | None = None,
+        pseudo_weight: float | None = None,
+        max_draws: int = 16_000,
+        time_budget: float | None = None,
+        forbid: Any = None,
+        require: Any = None,
+        communities: Any = None,
+        within: float | None = None,
+        between: float | None = None,
+        na: str = "error",
+        max_memory: int | str | None = None,
+    ) -> None:
+        self.likelihood = likelihood
+        self.preset = preset
+        self.n_chains = n_chains
+        self.n_warmup = n_warmup
+        self.n_draws = n_draws
+        self.inclusion_prior = inclusion_prior
+        self.slab_prior = slab_prior
+        self.bias_scale = bias_scale
+        self.edge_threshold = edge_threshold
+        self.binarize = binarize
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.progress = progress
+        self.n_particles = n_particles
+        self.n_sweeps = n_sweeps
+        self.step_size = step_size
+        self.persistence = persistence
+        self.jump_scale = jump_scale
+        self.preconditioner = preconditioner
+        self.restart = restart
+        self.thin = thin
+        self.add_probability = add_probability
+        self.delete_probability = delete_probability
+        self.pseudo_weight = pseudo_weight
+        self.max_draws = max_draws
+        self.time_budget = time_budget
+        self.forbid = forbid
+        self.require = require
+        self.communities = communities
+        self.within = within
+        self.between = between
+        self.na = na
+        self.max_memory = max_memory
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        cluster: Client | str | None = None,
+    ) -> SpikeSlabMRF:
+        """Draw from the posterior given the rows of X; y is ignored.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (N, D)
+            Two-valued columns; or the result of :func:`slabfield.encoding.read_counted`.
+        y : ignored
+        sample_weight : array of shape (N,), optional
+            Number of rows that each row stands for.
+        checkpoint : path, optional
+            A folder to which the chains write their states, about every ten seconds. Where it
+            already holds the states of this run (the same data, settings and seed), the chains
+            continue from there, and the draws are those of an uninterrupted run. With a
+            checkpoint, Ctrl-C stops the chains and returns the draws made so far.
+        cluster : distributed.Client or str, optional
+            Where chains run: a client of Dask distributed, or the address of its scheduler,
+            tcp://HOST:PORT. The draws are the same.
+
+        Returns
+        -------
+        SpikeSlabMRF
+            Itself, fitted.
+        """
+        validation.validate_params(self)
+        table = encoding.code_binary(X, self.binarize, self.na, sample_weight)
+        folder = None if checkpoint is None else Checkpoint(checkpoint)
+        with open_client(cluster) as client:
+            return self._fit_table(table, folder, client)
+
+    @classmethod
+    def resume(
+        cls,
+        checkpoint: str | os.PathLike[str],
+        n_draws: int | None = None,
+        cluster: Client | str | None = None,
+        **others: Any,
+    ) -> Self:
+        """Continue a run from its checkpoint to its end.
+
+        Parameters
+        ----------
+        checkpoint : path
+            The folder that was passed to ``fit``.
+        n_draws : int, optional
+            Further draws of each chain, after those that the run was to make.
+        cluster : distributed.Client or str, optional
+            Where chains run, as for ``fit``.
+        **others
+            Parameters that do not change the draws: n_jobs, progress, time_budget.
+
+        Returns
+        -------
+        SpikeSlabMRF
+            The fitted estimator.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> from slabfield import SpikeSlabMRF, datasets
+        >>> rows = datasets.make_block(60, random_state=0, n_groups=1).rows
+        >>> with TemporaryDirectory() as folder:
+        ...     model = SpikeSlabMRF(n_draws=50).fit(rows, checkpoint=folder)
+        ...     SpikeSlabMRF.resume(folder, n_draws=20).posterior_.draws.n_draws
+        70
+        """
+        folder = Checkpoint(checkpoint)
+        parameters, table = read_run(folder)
+        estimator = cls(**parameters | others)
+        validation.validate_params(estimator)
+        with open_client(cluster) as client:
+            estimator._fit_table(table, folder, client)
+            return estimator if n_draws is None else estimator.extend(n_draws, client)
+
+    def extend(self, n_draws: int, cluster: Client | str | None = None) -> Self:
+        """Make further draws of each chain, as if the run had been that much longer.
+
+        Parameters
+        ----------
+        n_draws : int
+            Number of further draws.
+        cluster : distributed.Client or str, optional
+            Where chains run, as for ``fit``.
+
+        Returns
+        -------
+        SpikeSlabMRF
+            Itself, with a longer posterior.
+
+        Examples
+        --------
+        >>> from slabfield import SpikeSlabMRF, datasets
+        >>> rows = datasets.make_block(60, random_state=0, n_groups=1).rows
+        >>> SpikeSlabMRF(n_draws=50).fit(rows).extend(20).posterior_.draws.n_draws
+        70
+        """
+        validation.check_positive_int("n_draws", n_draws)
+        if getattr(self, "_runs", None) is None:
+            raise validation.InputError(
+                "extend needs the states of the chains; found none, because copies of an estimator "
+                "do not keep them. Fit with checkpoint=PATH, and use "
+                "SpikeSlabMRF.resume(PATH, n_draws)."
+            )
+        run_settings, checkpoint = self.posterior_.settings, self._checkpoint
+        goal = run_settings["n_draws"] + n_draws
+        with (
+            checkpoint.at_work() if checkpoint else nullcontext(),
+            open_client(cluster) as client,
+        ):
+            if checkpoint is not None:
+                with refuse_unwritable(checkpoint):
+                    checkpoint.update({"goal": goal, "finished": False})
+                checkpoint.take_up(self._runs)
+            with self._progress_reporter(self._runs[0].settings, goal) as reporter:
+                outcome = draw_on(
+                    self._runs, goal, self.n_jobs, reporter, checkpoint=checkpoint,
+                    cluster=None if client is None else Cluster(client),
+                )  # fmt: skip
+            self._store_outcome(outcome, self.posterior_.feature_names, run_settings, checkpoint)
+        return self
+
+    def _fit_table(
+        self, table: encoding.CodedTable, checkpoint: Checkpoint | None, client: Client | None
+    ) -> SpikeSlabMRF:
+        started, cluster = monotonic(), None if client is None else Cluster(client)
+        settings = self._settings(table.total_weight, table.rows.shape[1])
+        problem = self._problem(table, settings)
+        run_settings: dict[str, Any] = {
+            "preset": self.preset, "likelihood": self.likelihood, **asdict(settings),
+            "n_chains": self.n_chains, "n_rows": table.n_rows,
+            "bias_scale": float(self.bias_scale), **problem.prior.facts(),
+            "data_fingerprint": fingerprint(table), "versions": versions(),
+            "fell_back": "", "total_weight": table.total_weight, "coding": list(table.notes),
+        }  # fmt: skip
+        with checkpoint.at_work() if checkpoint else nullcontext():
+            if checkpoint is None:
+                seed, goal = validation.seed_of(self.random_state), None
+            else:
+                seed, goal = begin_run(checkpoint, self, table, run_settings)
+                started = checkpoint.begun
+            deadline = inf if self.time_budget is None else started + self.time_budget
+            try:
+                outcome = self._run(problem, settings, seed, deadline, goal, checkpoint, cluster)
+            except Unfit as reason:
+                settings = self._overridden(pseudo())
+                run_settings |= {**asdict(settings), "fell_back": str(reason)}
+                problem = self._problem(table, settings)
+                outcome = self._run(problem, settings, seed, deadline, goal, checkpoint, cluster)
+            encoding.keep_names(self, table)
+            names = list(table.names)
+            self._store_outcome(outcome, names, run_settings | {"seed": seed}, checkpoint)
+        return self
+
+    def _run(
+        self,
+        problem: Problem,
+        settings: Settings,
+        seed: int,
+        deadline: float,
+        goal: int | None,
+        checkpoint: Checkpoint | None,
+        cluster: Cluster | None,
+    ) -> Outcome:
+        """Run all chains until they have enough draws, or until the deadline."""
+        names = [str(i) for i in range(problem.model.n_nodes)]
+
+        def converged(results: list[ChainResult]) -> bool:
+            return not unconverged_summaries(_posterior_of(results, names, {}))
+
+        auto = self.n_draws == "auto" and goal is None
+        limits = Limits(self.max_draws, converged if auto else None, deadline)
+        may_fall_back = self.likelihood == "auto" and self.preset == "default"
+        examine = refuse_unfit if may_fall_back else None
+        if goal is not None:
+            settings = replace(settings, n_draws=goal)
+        with (
+            self._progress_reporter(settings, settings.n_draws, auto, deadline) as reporter,
+            notify_compiling(verbose=self.progress),
+        ):
+            return run_chains(
+                problem, settings, self.n_chains, seed, self.n_jobs, reporter, limits, examine,
+                checkpoint, cluster,
+            )  # fmt: skip
+
+    def _progress_reporter(
+        self, settings: Settings, n_draws: int, auto: bool = False, deadline: float = inf
+    ) -> AbstractContextManager[Any]:
+        if not self.progress:
+            return nullcontext()
+        return chain_progress(self.n_chains, settings.n_warmup, n_draws, auto, deadline)
+
+    def _store_outcome(
+        self,
+        outcome: Outcome,
+        names: list[str],
+        run_settings: dict[str, Any],
+        checkpoint: Checkpoint | None,
+    ) -> None:
+        """Set the fitted attributes from the outcome of a run."""
+        if checkpoint is not None:
+            end_run(checkpoint, outcome)
+        self._runs, self._checkpoint = outcome.runs, checkpoint
+        n_draws = len(outcome.results[0].record.bias)
+        run_settings = run_settings | {"n_draws": n_draws, "stopped_by": outcome.stopped_by}
+        self.posterior_ = _posterior_of(outcome.results, names, run_settings)
+        self.inclusion_probability_ = self.posterior_.inclusion_probability
+        chosen = self.inclusion_probability_ >= self.edge_threshold
+        self.coupling_ = np.where(chosen, np.nan_to_num(self.posterior_.coupling_mean), 0.0)
+        self.bias_ = self.posterior_.bias_mean
+
+    def _settings(self, n_rows: float, n_nodes: int) -> Settings:
+        """Return the preset's settings for this size, overridden by the user's parameters."""
+        exact = self.likelihood == "exact" or (
+            self.likelihood == "auto" and self.preset == "default" and n_nodes <= EXACT_MAX_NODES
+        )
+        if exact:
+            validation.check_exact_size(n_nodes, EXACT_MAX_NODES)
+        if self.likelihood == "pseudo":
+            base = pseudo()
+        elif exact:
+            base = bayes_exact(n_rows) if self.preset == "paper" else gold_standard()
+        else:
+            base = paper() if self.preset == "paper" else default_particles()
+        settings = self._overridden(base)
+        if settings.preconditioner == "full":
+            size = n_nodes * (n_nodes + 1) // 2
+            validation.check_full_size(size, FULL_MAX_PARAMETERS)
+        return settings
+
+    def _overridden(self, base: Settings) -> Settings:
+        """Return settings overridden by the user's parameters."""
+        names = asdict(base).keys() & self.get_params(deep=False).keys()
+        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        if self.n_draws == "auto":
+            given["n_draws"] = min(FIRST_DRAWS, self.max_draws)
+        # 1 in place of 1.0 would be another type, for which numba would compile all code again
+        return replace(base, **{k: type(getattr(base, k))(given[k]) for k in given})
+
+    def _problem(self, table: encoding.CodedTable, settings: Settings) -> Problem:
+        n_nodes = table.rows.shape[1]
+        inclusion = validation.check_edge_prior(
+            self.inclusion_prior, table.names, forbid=self.forbid, require=self.require,
+            communities=self.communities, within=self.within, between=self.between,
+        )  # fmt: skip
+        slab = validation.check_slab_prior(self.slab_prior)
+        prior = Prior(
+            inclusion.a, inclusion.b, slab.c, slab.d, slab.fixed,
+            float(self.bias_scale) ** -2, inclusion.fixed,
+        )  # fmt: skip
+        state_memory(table, settings, self.n_chains, self.max_memory, verbose=self.progress)
+        model = BinaryPairwise(n_nodes)
+        rows, times, sums = rows_and_sums(model, table, settings.engine, settings.restart)
+        missing_entries = new_missing_entries(model, rows, table.missing[: len(rows)])
+        return Problem(model, rows, sums, prior, missing_entries, times)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the states of the chains, which are large."""
+        state: Any = super().__getstate__()
+        return {name: v for name, v in state.items() if name not in ("_runs", "_checkpoint")}
+
+
+def _posterior_of(
+    results: list[ChainResult], names: list[str], run_settings: dict[str, Any]
+) -> Posterior:
+    """Combine the results of all chains."""
+    draws = Draws.from_chains(
+        [r.record for r in results], (r.conditional_probability for r in results)
+    )
+    info = [{**r.info._asdict(), "cpu_seconds": r.cpu_seconds, **r.adaptation} for r in results]
+    return Posterior(draws, names, run_settings, info)

@@ -1,1 +1,0 @@
-"""Exact inference: enumeration of small fields, variable elimination at small tree-width."""

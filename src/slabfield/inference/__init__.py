@@ -1,0 +1,1 @@
+"""Exact inference: enumeration of small fields, variable elimination at small treewidth."""

@@ -1,0 +1,1 @@
+"""Files and data frames to raw columns; atomic writes."""

@@ -1,0 +1,199 @@
+"""Delimited text tables: encoding, delimiter and lines, with an error message for each fault."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from slabfield.validation.errors import InputError, check_width, listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+# Options of pandas.read_csv, shared by whole and chunked reading
+CSV_OPTIONS: dict[str, Any] = {
+    "header": 0, "index_col": False, "skipinitialspace": True, "low_memory": False
+}  # fmt: skip
+
+
+def read_delimited(path: Path, content: bytes) -> pd.DataFrame:
+    r"""Read a table whose first line holds the column names.
+
+    The delimiter (comma, semicolon or tab) is the one that occurs most often in the first line; in
+    a file named ``.tsv`` or ``.tab`` it is the tab.
+
+    Parameters
+    ----------
+    path : Path
+        The file's name, for the messages.
+    content : bytes
+        Its content.
+
+    Returns
+    -------
+    DataFrame
+        The table; its values are not yet checked.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from slabfield.io.delimited import read_delimited
+    >>> read_delimited(Path("answers.csv"), b"sleep;work\nyes;0\nno;1\n").columns.tolist()
+    ['sleep', 'work']
+    """
+    import pandas as pd
+
+    text = _decode(path, content)
+    delimiter = find_delimiter(path, text)
+    names = _check_lines(path, text, delimiter)
+    try:
+        table: pd.DataFrame = pd.read_csv(
+            io.StringIO(text),
+            sep=delimiter,
+            names=names,
+            **CSV_OPTIONS,
+        )
+    except (pd.errors.ParserError, ValueError) as error:
+        raise InputError(
+            f"{path} must be a CSV or TSV file; reading it failed with: {error}. "
+            "Open it in a text editor, and look for quotes that are not closed."
+        ) from None
+    # a delimiter at the end of every line makes a column without a name or values
+    empty = [
+        name
+        for k, name in enumerate(names)
+        if name == f"column {k + 1}" and bool(table[name].isna().all())
+    ]
+    return table.drop(columns=empty)
+
+
+def check_names(path: Path, fields: Sequence[str]) -> list[str]:
+    """Return the column names of a file, after checking that they are names and unique.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from slabfield.io.delimited import check_names
+    >>> check_names(Path("answers.csv"), ["sleep ", ""])
+    ['sleep', 'column 2']
+    """
+    names = [field.strip() or f"column {k + 1}" for k, field in enumerate(fields)]
+    if set(names) <= {"0", "1"}:
+        raise InputError(
+            f"The first line of {path} must hold the column names; found {listed(names)}. "
+            "Add a line with a name for each column above it."
+        )
+    duplicates = [repr(name) for name, count in Counter(names).items() if count > 1]
+    if duplicates:
+        raise InputError(
+            f"The column names in the first line of {path} must differ; found {listed(duplicates)} "
+            "more than once. Rename all but one, or add a line of names if there is none."
+        )
+    return names
+
+
+def refuse_empty(path: Path, content: bytes | str) -> None:
+    """Refuse a file that is empty or holds only whitespace.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from slabfield.io.delimited import refuse_empty
+    >>> refuse_empty(Path("answers.csv"), b"sleep,work")
+    """
+    if not content.strip():
+        raise InputError(
+            f"{path} must hold a table; found an empty file. Write the column names in its first "
+            "line and one row per line below."
+        )
+
+
+def _decode(path: Path, content: bytes) -> str:
+    is_utf16 = content.startswith((b"\xff\xfe", b"\xfe\xff"))
+    if not is_utf16:
+        _refuse_nul(path, b"\0" in content)
+    try:
+        text = content.decode("utf-16" if is_utf16 else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            f"{path} must be text in UTF-8; found a byte that is not, "
+            f"0x{content[error.start]:02x} in line {line}. Save it with the encoding UTF-8."
+        ) from None
+    _refuse_nul(path, is_utf16 and "\0" in text)
+    # a file that holds only a byte order mark is not empty, but its text is
+    refuse_empty(path, text)
+    return text
+
+
+def _refuse_nul(path: Path, found: bool) -> None:
+    if found:
+        raise InputError(
+            f"{path} must be a text file; found bytes that are not text. "
+            "Save the table as CSV (UTF-8) first."
+        )
+
+
+def find_delimiter(path: Path, text: str) -> str:
+    """Return the most frequent delimiter of the first line, or the tab if the file name says so.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from slabfield.io.delimited import find_delimiter
+    >>> find_delimiter(Path("answers.csv"), "sleep;work, paid;rest")
+    ';'
+    """
+    if {".tsv", ".tab"} & {suffix.lower() for suffix in path.suffixes[-2:]}:
+        return "\t"
+    first = next(line for line in text.splitlines() if line.strip())
+    try:
+        counts = {
+            delimiter: len(next(csv.reader([first], delimiter=delimiter)))
+            for delimiter in DELIMITERS
+        }
+    except csv.Error as error:
+        raise InputError(_unreadable(path, 1, error)) from None
+    return max(counts, key=lambda delimiter: counts[delimiter])
+
+
+def _unreadable(path: Path, line: int, error: csv.Error) -> str:
+    return (
+        f"{path} must be a CSV or TSV file; line {line} cannot be read: {error}. "
+        "Look there for quotes that are not closed."
+    )
+
+
+def _check_lines(path: Path, text: str, delimiter: str) -> list[str]:
+    """Check that every line has as many fields as the first, and return the column names."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
+    names: list[str] | None = None
+    n_rows = 0
+    try:
+        for fields in reader:
+            if not fields:
+                continue
+            if names is None:
+                check_width(len(fields))
+                names = check_names(path, fields)
+                continue
+            n_rows += 1
+            if len(fields) != len(names):
+                raise InputError(
+                    f"Every line of {path} must have as many fields as the first; line "
+                    f"{reader.line_num} has {len(fields)}, expected {len(names)} (fields are "
+                    f"separated by {DELIMITERS[delimiter]}). Correct that line."
+                )
+    except csv.Error as error:
+        raise InputError(_unreadable(path, reader.line_num, error)) from None
+    if names is None or n_rows == 0:
+        raise InputError(
+            f"{path} must have a row for each case; found only the line of column names. "
+            "Add the rows below it."
+        )
+    return names

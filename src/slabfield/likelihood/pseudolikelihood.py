@@ -1,0 +1,92 @@
+"""The engine of the weighted pseudo-likelihood: fields and conditionals of all rows, noise-free."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slabfield._jit import inner
+from slabfield.kernels.pseudo_sums import WIDTH, fill_probability, shift_field, total_powers
+from slabfield.likelihood import protocols as interface
+from slabfield.models.binary import BinaryPairwise
+
+
+class PseudoRows(NamedTuple):
+    """The weight, the data, and the conditional of every node in every row.
+
+    ``x``, ``field`` and ``p`` are the data, the fields h, and sigma(h), with one line of rows per
+    node; the data has one more node, which is 0 in all rows. Rows with equal counts form a part,
+    padded to whole vectors. ``counted`` holds the count of every position (0 where padded), and
+    ``ones`` is x times that (x itself if every row counts once). ``bounds`` and ``times`` are the
+    limits and the counts of the parts, and ``empty`` lists the padded positions. ``n_rows`` is the
+    sum of the counts. ``total`` holds, for every node, the sums of p, p^2, p^3 and p^4. ``powers``
+    is workspace.
+    """
+
+    weight: float
+    n_rows: float
+    first: Any
+    second: Any
+    x: Any
+    ones: Any
+    counted: Any
+    bounds: Any
+    times: Any
+    empty: Any
+    field: Any
+    p: Any
+    total: Any
+    powers: Any
+
+
+def pseudo_rows(
+    model: BinaryPairwise, rows: NDArray[Any], weight: float, times: NDArray[Any] | None = None
+) -> PseudoRows:
+    """Return the engine of a binary field, with all parameters zero.
+
+    Row t counts ``times[t]`` times, or once by default.
+    """
+    n_rows, d = rows.shape
+    each = np.ones(n_rows) if times is None else np.asarray(times, dtype=np.float64)
+    values, part = np.unique(each, return_inverse=True)
+    # rows with equal counts are contiguous
+    order = np.argsort(part, kind="stable")
+    lengths = -(-np.bincount(part) // WIDTH) * WIDTH
+    bounds = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    rank = np.arange(n_rows) - np.searchsorted(part[order], part[order])
+    place = np.empty(n_rows, np.int64)
+    place[order] = bounds[part[order]] + rank
+    n_places = int(bounds[-1])
+    x, p, counted = np.zeros((d + 1, n_places)), np.zeros((d, n_places)), np.zeros(n_places)
+    x[:d, place] = rows.T
+    counted[place] = each
+    first, second = model.ends
+    return PseudoRows(
+        float(weight), float(each.sum()), first, second, x,
+        x if np.all(values == 1.0) else x * counted, counted, bounds, values,
+        np.flatnonzero(counted == 0), np.zeros_like(p), p, np.zeros((d, 4)), np.zeros(n_places),
+    )  # fmt: skip
+
+
+@interface.advance.register(PseudoRows)
+def advance(engine, state, rng):
+    """Recompute all fields and conditionals."""
+    x, field = engine.x, engine.field
+    for i in range(state.bias.size):
+        field[i] = state.bias[i]
+    for place in range(state.n_members[0]):
+        alpha = state.members[place]
+        i, j, a = engine.first[alpha], engine.second[alpha], state.coupling[alpha]
+        shift_field(field[i], x[j], 0.0, a)
+        shift_field(field[j], x[i], 0.0, a)
+    for i in range(state.bias.size):
+        refresh(field, engine.p, engine.counted, engine.total, engine.powers, engine.empty, i)
+
+
+@inner
+def refresh(field, p, counted, total, powers, empty, i):
+    """Recompute the conditionals of a node, and the sums of their powers, from its fields."""
+    fill_probability(field[i], p[i], powers, empty)
+    total_powers(p[i], counted, total[i])

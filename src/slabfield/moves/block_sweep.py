@@ -1,0 +1,239 @@
+"""Sweeps of the default sampler: collapsed Gibbs updates of all edges, in blocks of nodes.
+
+For every edge of a block, its presence is drawn with its coupling integrated out, and then its
+coupling (:mod:`slabfield.moves.edge_gibbs`). This module decides which blocks are updated in a
+sweep, and in what order; flips of several edges, updates of unlikely edges and surrogate
+transitions are called from here.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slabfield._jit import generic, inner
+from slabfield.kernels.block_table import edge_number
+from slabfield.likelihood.blocks import ExactBlocks, ParticleBlocks, tree_sweep
+from slabfield.likelihood.protocols import leave_block, open_block
+from slabfield.likelihood.pseudolikelihood import PseudoRows
+from slabfield.moves import pseudo_edge_gibbs
+from slabfield.moves.absent_edges import update_absent
+from slabfield.moves.block_flip import NO_FLIPS, NOT_PLANNED, flip_edges, list_undecided, shuffle
+from slabfield.moves.edge_gibbs import count_learned, scale_of, update_biases, update_edges
+from slabfield.moves.surrogate_transition import surrogate_transition
+
+
+class Plan(NamedTuple):
+    """What a sweep does: the blocks that it always updates, and the number of random blocks.
+
+    Without blocks, a sweep covers all pairs of nodes. ``covered`` marks the edges that scheduled
+    blocks contain. ``moves`` lists scheduled flips, as positions of edges in a block; those of
+    block b are ``moves[move_start[b]:move_start[b + 1]]``. ``undecided`` marks the edges that
+    random flips may include, and ``n_flips`` is the number of random flips per block. ``together``
+    lists, for every node, the nodes that share a block with it where a sweep covers all pairs and
+    flips edges.
+    """
+
+    blocks: NDArray[np.int64]
+    n_random: int
+    covered: NDArray[np.bool_]
+    moves: NDArray[np.int64]
+    move_start: NDArray[np.int64]
+    undecided: NDArray[np.bool_]
+    n_flips: int
+    together: NDArray[np.int64]
+
+
+@inner
+def list_edges(block, n_nodes, k, split, within_first, within_second):
+    """List the edges of a block to update: all between its two parts, and those within a part."""
+    n_edges = 0
+    for high in range(1, k):
+        for low in range(high):
+            across = low < split <= high
+            if across or (high < split and within_first) or (low >= split and within_second):
+                i, j = block.nodes[low], block.nodes[high]
+                block.edges[n_edges, 0] = edge_number(n_nodes, min(i, j), max(i, j))
+                block.edges[n_edges, 1] = low
+                block.edges[n_edges, 2] = high
+                n_edges += 1
+    return n_edges
+
+
+@generic
+def update_block(
+    engine, sums, prior, state, block, k, n_edges, first, last, number, plan, inclusion_stats, rng
+):
+    """Update the listed edges of a block, and the biases of its nodes first to last, once each.
+
+    ``number`` is the index of the block in the plan, or says whether edges are flipped.
+    """
+
+
+@update_block.register(ExactBlocks)
+@update_block.register(ParticleBlocks)
+def update_by_table(
+    engine, sums, prior, state, block, k, n_edges, first, last, number, plan, inclusion_stats, rng
+):
+    """Update a block with the table of its states, all other nodes summed out."""
+    open_block(engine, state, block.nodes[:k], block.table)
+    changed = update_edges(sums, prior, state, block, k, n_edges, 1.0, inclusion_stats, rng)
+    n_undecided = list_undecided(block.edges, n_edges, plan.undecided, block.undecided)
+    flipped = flip_edges(
+        sums, prior, state, block, k, n_edges, n_undecided, number, plan, inclusion_stats, rng
+    )
+    update_biases(sums, prior, state, block, k, first, last, rng)
+    if changed or flipped or last > first:
+        leave_block(engine, state, block.nodes[:k], block.table, rng)
+
+
+@update_block.register(PseudoRows)
+def update_rows(
+    engine, sums, prior, state, block, k, n_edges, first, last, number, plan, inclusion_stats, rng
+):
+    """Update a block with the conditionals of its nodes in every row."""
+    scale = scale_of(sums.n_rows, state.hyper[1], prior.bias_precision)
+    pseudo_edge_gibbs.update_edges(
+        engine, sums, prior, state, block, n_edges, scale, inclusion_stats, rng
+    )
+    n_undecided = list_undecided(block.edges, n_edges, plan.undecided, block.undecided)
+    pseudo_edge_gibbs.swap_edges(
+        engine, sums, prior, state, block, n_undecided, plan.n_flips, scale, rng
+    )
+    pseudo_edge_gibbs.update_biases(engine, sums, prior, state, block, first, last, rng)
+
+
+@generic
+def n_bias_updates(engine, k):
+    """Number of nodes of a scheduled block, from the first, whose biases are updated."""
+
+
+@n_bias_updates.register(ExactBlocks)
+@n_bias_updates.register(ParticleBlocks)
+def update_all_biases(engine, k):
+    """All: with the table of the block available, a bias costs little."""
+    return k
+
+
+@n_bias_updates.register(PseudoRows)
+def update_first_bias(engine, k):
+    """One: each takes a pass over the rows, and every node is the first in a block of its own."""
+    return 1
+
+
+@generic
+def between_blocks(engine, state, number, n_blocks, rng):
+    """Update the engine after block ``number``."""
+
+
+@between_blocks.register(ExactBlocks)
+@between_blocks.register(PseudoRows)
+def nothing_between(engine, state, number, n_blocks, rng):
+    """Do nothing: there are no particles."""
+
+
+@between_blocks.register(ParticleBlocks)
+def tree_sweeps_between(engine, state, number, n_blocks, rng):
+    """Run tree sweeps of the particles, evenly distributed over the blocks."""
+    before, after = number * engine.n_tree_sweeps, (number + 1) * engine.n_tree_sweeps
+    for _ in range(after // n_blocks - before // n_blocks):
+        tree_sweep(engine, state, rng)
+
+
+@inner
+def planned_sweep(engine, sums, prior, state, block, plan, inclusion_stats, rng):
+    """Update the scheduled blocks, blocks of random nodes, and unlikely edges one at a time.
+
+    The choice of blocks does not depend on the state, so each update by itself leaves the posterior
+    invariant. Edges that are most likely absent are updated only in random blocks or one at a time.
+    """
+    n_nodes, k = state.bias.size, block.nodes.size
+    last = n_bias_updates(engine, k)
+    count_learned(prior.inclusion, state.present, block.counts)
+    for m in range(plan.blocks.shape[0]):
+        block.nodes[:] = plan.blocks[m]
+        n_edges = list_edges(block, n_nodes, k, k, True, True)
+        update_block(
+            engine, sums, prior, state, block, k, n_edges, 0, last, m, plan, inclusion_stats, rng
+        )
+        between_blocks(engine, state, m, plan.blocks.shape[0], rng)
+    for _ in range(plan.n_random):
+        shuffle(block.order, k, rng)
+        block.nodes[:] = block.order[:k]
+        n_edges = list_edges(block, n_nodes, k, k, True, True)
+        update_block(
+            engine,
+            sums,
+            prior,
+            state,
+            block,
+            k,
+            n_edges,
+            0,
+            0,
+            NOT_PLANNED,
+            plan,
+            inclusion_stats,
+            rng,
+        )
+    update_absent(engine, sums, prior, state, block, plan, inclusion_stats, rng)
+
+
+@inner
+def bring_together(order, together):
+    """Move the nodes listed with the first one to the places after it."""
+    for m in range(1, together.shape[1]):
+        node, place = together[order[0], m], m
+        while order[place] != node:
+            place += 1
+        order[m], order[place] = order[place], order[m]
+
+
+@inner
+def full_sweep(engine, sums, prior, state, block, plan, inclusion_stats, rng):
+    """Update every edge and every bias once, in blocks of nodes, with flips of several edges.
+
+    The nodes are shuffled and divided into groups of half a block; every two groups make a block,
+    so that every pair of nodes is in one. Edges within a group are updated in one of its blocks.
+    Flips are tried in the first block: that of a random node and the nodes listed with it.
+    """
+    n_nodes, order, most = state.bias.size, block.order, block.nodes.size
+    count_learned(prior.inclusion, state.present, block.counts)
+    shuffle(order, n_nodes, rng)
+    bring_together(order, plan.together)
+    if n_nodes <= most:
+        block.nodes[:n_nodes] = order
+        n_edges = list_edges(block, n_nodes, n_nodes, n_nodes, True, True)
+        update_block(
+            engine, sums, prior, state, block, n_nodes, n_edges, 0, n_nodes, NOT_PLANNED, plan,
+            inclusion_stats, rng,
+        )  # fmt: skip
+        return
+    half = most // 2
+    n_groups = (n_nodes + half - 1) // half
+    for p in range(n_groups - 1):
+        block.nodes[:half] = order[p * half : (p + 1) * half]
+        for q in range(p + 1, n_groups):
+            begin, end = q * half, min((q + 1) * half, n_nodes)
+            k = half + end - begin
+            block.nodes[half:k] = order[begin:end]
+            within_first = q == p + 1
+            within_second = within_first and q == n_groups - 1
+            n_edges = list_edges(block, n_nodes, k, half, within_first, within_second)
+            update_block(
+                engine, sums, prior, state, block, k, n_edges, 0 if within_first else half,
+                k if within_second else half, NOT_PLANNED if begin == half else NO_FLIPS, plan,
+                inclusion_stats, rng,
+            )  # fmt: skip
+
+
+@inner
+def collapsed_sweep(engine, sums, prior, state, block, plan, inclusion_stats, rng):
+    """Run one scheduled sweep, or else a surrogate transition or a sweep over all pairs."""
+    if plan.blocks.shape[0] == 0:
+        if not surrogate_transition(engine, sums, prior, state, block, rng):
+            full_sweep(engine, sums, prior, state, block, plan, inclusion_stats, rng)
+    else:
+        planned_sweep(engine, sums, prior, state, block, plan, inclusion_stats, rng)

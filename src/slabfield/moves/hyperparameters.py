@@ -1,0 +1,44 @@
+"""Conjugate draws of p0 and sigma0 (equation 8)."""
+
+from __future__ import annotations
+
+import math
+
+from slabfield._jit import inner
+
+
+@inner
+def draw_hyper(state, prior, n_learned, group_start, rng):
+    r"""Draw p0 and sigma0 given the structure and the parameters of present interactions.
+
+    .. math::
+
+       p_0 \sim \mathrm{Beta}(a + \#\{Y = 1\}, b + \#\{Y = 0\}), \quad
+       \sigma_0^{-2} \sim \Gamma(c + k / 2, d + \sum A^2 / 2)
+
+    where only the ``n_learned`` interactions whose probability is learned count for p0, and k is
+    the number of parameters of all present ones.
+    """
+    inclusion, coupling, members = prior.inclusion, state.coupling, state.members
+    ones, shape, rate = 0, prior.gamma_shape, prior.gamma_rate
+    for k in range(state.n_members[0]):
+        alpha = members[k]
+        ones += math.isnan(inclusion[alpha])
+        for p in range(group_start[alpha], group_start[alpha + 1]):
+            shape += 0.5
+            rate += 0.5 * coupling[p] ** 2
+    if n_learned > 0:
+        state.hyper[0] = rng.beta(prior.beta_a + ones, prior.beta_b + n_learned - ones)
+    if math.isnan(prior.slab_scale):
+        state.hyper[1] = math.sqrt(rate / rng.standard_gamma(shape))
+    else:
+        state.hyper[1] = prior.slab_scale
+
+
+@inner
+def log_odds(state, prior, alpha):
+    """Prior log odds that an interaction is present."""
+    probability = prior.inclusion[alpha]
+    if math.isnan(probability):
+        probability = state.hyper[0]
+    return math.log(probability) - math.log1p(-probability)

@@ -1,0 +1,68 @@
+"""Noise variance of particle estimates, and inclusion probabilities corrected for it."""
+
+from __future__ import annotations
+
+import math
+
+from slabfield._jit import inner
+from slabfield.kernels.state_table import total_of
+
+# Largest noise variance of log odds that is corrected for
+MOST_NOISE = 2.0
+# Largest share of the variance of a draw that noise may replace
+MOST_SHARE = 0.9
+
+
+@inner
+def noise_at(groups, n_rows, pair, mode, residual):
+    """Noise variance of an edge's log evidence, and of the gradient at the mode.
+
+    The groups contribute independently to the sums over all particles, so the variance of a sum is
+    estimated from their differences. ``residual`` receives each group's contribution to the error
+    of the log evidence.
+    """
+    n_groups = groups.shape[1]
+    u, v = pair[4], pair[5]
+    last = 1 - u - v
+    factor1, factor2, factor3 = math.exp(-u * mode), math.exp(-v * mode), math.exp(last * mode)
+    before, after, feature = 0.0, 0.0, 0.0
+    for t in range(n_groups):
+        before += groups[0, t] + groups[1, t] + groups[2, t] + groups[3, t]
+        w1, w2, w3 = factor1 * groups[1, t], factor2 * groups[2, t], factor3 * groups[3, t]
+        after += groups[0, t] + w1 + w2 + w3
+        feature += -u * w1 - v * w2 + last * w3
+    mean = feature / after
+    evidence, gradient = 0.0, 0.0
+    for t in range(n_groups):
+        at_zero = groups[0, t] + groups[1, t] + groups[2, t] + groups[3, t]
+        w1, w2, w3 = factor1 * groups[1, t], factor2 * groups[2, t], factor3 * groups[3, t]
+        at_mode = groups[0, t] + w1 + w2 + w3
+        residual[t] = n_rows * (at_mode / after - at_zero / before)
+        evidence += residual[t] ** 2
+        gradient += ((-u * w1 - v * w2 + last * w3) - mean * at_mode) ** 2
+    correction = n_groups / (n_groups - 1.0)
+    return correction * evidence, correction * (n_rows / after) ** 2 * gradient
+
+
+@inner
+def corrected_probability(odds, noise):
+    r"""Probability from log odds with normal noise of known variance: on average the exact one.
+
+    It inverts the convolution of the logistic function with the noise, to third order in the
+    variance (equation 19): with p the probability and :math:`d = p (1 - p)`, the second, fourth and
+    sixth derivatives are :math:`d (1 - 2 p)` times 1, 1 - 12 d and 1 - 60 d + 360 d^2.
+    """
+    p, v = 1.0 / (1.0 + math.exp(abs(odds))), min(noise, MOST_NOISE)
+    d = p * (1.0 - p)
+    change = v / 2 - v * v / 8 * (1 - 12 * d) + v * v * v / 48 * (1 - 60 * d + 360 * d * d)
+    p -= d * (1 - 2 * p) * change
+    return p if odds < 0 else 1.0 - p
+
+
+@inner
+def noise_between(after, before, n_rows):
+    """Noise variance of a difference of log posteriors, from the groups' shares of two sums."""
+    total, total_before, noise = total_of(after), total_of(before), 0.0
+    for t in range(after.size):
+        noise += (n_rows * (after[t] / total - before[t] / total_before)) ** 2
+    return noise * after.size / (after.size - 1.0)

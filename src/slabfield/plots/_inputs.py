@@ -1,0 +1,142 @@
+"""Validation of the arguments of plots."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from slabfield.posterior import Posterior
+from slabfield.validation import InputError
+from slabfield.validation.errors import listed, shown_value
+
+
+def check_posterior(value: object, needed: Sequence[str] = ()) -> Any:
+    """Return the argument if it is a posterior, or raise an InputError.
+
+    Parameters
+    ----------
+    value : object
+        The argument.
+    needed : sequence of str
+        If given, any object with these attributes is accepted.
+
+    Returns
+    -------
+    Posterior
+        The same object.
+
+    Examples
+    --------
+    >>> from slabfield import SpikeSlabMRF
+    >>> from slabfield.plots._inputs import check_posterior
+    >>> try:
+    ...     check_posterior(SpikeSlabMRF())
+    ... except ValueError as error:
+    ...     print(error)
+    posterior must be a Posterior; got a SpikeSlabMRF. Fit it and pass model.posterior_.
+    """
+    compatible = bool(needed) and all(hasattr(value, name) for name in needed)
+    if isinstance(value, Posterior) or compatible:
+        return value
+    kind = type(value).__name__
+    advice = (
+        "Fit it and pass model.posterior_"
+        if hasattr(value, "fit")
+        else "Pass what model.posterior_ or slabfield.load_posterior(FILE) gives"
+    )
+    article = "an" if kind[0] in "aeiouAEIOU" else "a"
+    raise InputError(f"posterior must be a Posterior; got {article} {kind}. {advice}.")
+
+
+def find_edge(posterior: Posterior, pair: object) -> int:
+    """Return the index of the edge between two nodes, given by name or by number.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        Posterior with the edge.
+    pair : pair of str or int
+        Two nodes.
+
+    Returns
+    -------
+    int
+        Index in the order of ``numpy.triu_indices(D, 1)``.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> from slabfield.plots._inputs import find_edge
+    >>> find_edge(SimpleNamespace(n_nodes=3, feature_names=["a", "b", "c"]), ("c", "a"))
+    1
+    """
+    if not isinstance(pair, Sequence | np.ndarray) or isinstance(pair, str) or len(pair) != 2:
+        raise InputError(
+            f"An edge must be a pair of nodes; got {shown_value(pair)}. Pass, for example, "
+            f"({posterior.feature_names[0]!r}, {posterior.feature_names[-1]!r})."
+        )
+    i, j = sorted(_find_node(posterior, node) for node in pair)
+    if i == j:
+        raise InputError(
+            f"An edge must join two nodes; got {posterior.feature_names[i]!r} twice. Pass two "
+            "different nodes."
+        )
+    return i * posterior.n_nodes - i * (i + 1) // 2 + j - i - 1
+
+
+def check_panels(ax: Any, n: int, size: tuple[float, float]) -> NDArray[Any]:
+    """Return the axes of ``n`` panels: those given, or new ones stacked vertically.
+
+    Parameters
+    ----------
+    ax : Axes, array of Axes or None
+        The argument ``ax`` of a plot.
+    n : int
+        Number of panels.
+    size : pair of float
+        Width and height in inches of a new panel.
+
+    Returns
+    -------
+    array of Axes, shape (n,)
+
+    Examples
+    --------
+    >>> from slabfield.plots._inputs import check_panels
+    >>> check_panels(None, 3, (6, 2)).shape
+    (3,)
+    """
+    if ax is None:
+        figure = Figure(figsize=(size[0], size[1] * n + 0.3), layout="constrained")
+        return np.asarray(figure.subplots(n, 1, squeeze=False)[:, 0])
+    panels = np.asarray(ax, dtype=object).ravel()
+    if panels.size != n or not all(isinstance(panel, Axes) for panel in panels):
+        found = (
+            f"{panels.size} of them"
+            if all(isinstance(panel, Axes) for panel in panels)
+            else f"{shown_value(ax)}"
+        )
+        raise InputError(
+            f"ax must be {'one matplotlib Axes' if n == 1 else f'{n} matplotlib Axes'}, one for "
+            f"each panel; got {found}. Leave it out, or pass "
+            f"{'one' if n == 1 else f'those of figure.subplots({n})'}."
+        )
+    return panels
+
+
+def _find_node(posterior: Posterior, node: object) -> int:
+    names = posterior.feature_names
+    if isinstance(node, str) and node in names:
+        return names.index(node)
+    is_integer = isinstance(node, int | np.integer) and not isinstance(node, bool)
+    if is_integer and 0 <= node < len(names):  # type: ignore[operator]
+        return int(node)  # type: ignore[call-overload, no-any-return]
+    raise InputError(
+        f"A node must be one of the names {listed([repr(name) for name in names])}, or its number "
+        f"from 0 to {len(names) - 1}; got {shown_value(node)}. Pass one of these."
+    )

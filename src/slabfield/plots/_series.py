@@ -1,0 +1,136 @@
+"""Series shown in trace, rank and autocorrelation plots."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slabfield.plots._inputs import check_posterior, find_edge
+from slabfield.plots._style import edge_name
+from slabfield.posterior import Posterior
+from slabfield.posterior.diagnostics import rhat_and_ess
+from slabfield.validation import InputError
+from slabfield.validation.errors import shown_value
+
+Array = NDArray[np.float64]
+
+SCALARS = ("p0", "sigma0", "density", "potential")
+DEFAULT = SCALARS[:3]
+
+
+class Series(NamedTuple):
+    """One quantity, draw by draw.
+
+    Parameters
+    ----------
+    label : str
+        Name in a plot.
+    values : array (chains, draws)
+        A coupling counts as 0 where its edge is absent.
+    present : array of bool (chains, draws), or None
+        Whether the edge is present; None for quantities that are not couplings.
+    """
+
+    label: str
+    values: Array
+    present: NDArray[np.bool_] | None = None
+
+    @property
+    def varies(self) -> bool:
+        """Whether the value ever changes."""
+        return bool(np.ptp(self.values) > 0)
+
+
+def choose_series(posterior: object, what: Sequence[Any] | None) -> list[Series]:
+    """Return the requested series.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        Posterior with the draws.
+    what : sequence, optional
+        Each "p0", "sigma0", "density", "potential" (the log potential of the data), or a pair of
+        nodes for the coupling of their edge. By default the first three, without those that were
+        fixed.
+
+    Returns
+    -------
+    list of Series
+        At least one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield import Posterior
+    >>> from slabfield.draws import Draws
+    >>> from slabfield.plots._series import choose_series
+    >>> one = np.ones((2, 3))
+    >>> draws = Draws.from_dense(
+    ...     one[..., None], one[..., None] == 1, np.zeros((2, 3, 2)), one / 2, one, one
+    ... )
+    >>> posterior = Posterior(draws, ["sleep", "work"], {})
+    >>> [series.label for series in choose_series(posterior, ["p0", ("sleep", "work")])]
+    ['p0', 'sleep - work']
+    """
+    checked: Posterior = check_posterior(posterior)
+    if what is None:
+        default = [_find_series(checked, name) for name in DEFAULT]
+        return [series for series in default if series.varies] or default[-1:]
+    if isinstance(what, str) or not isinstance(what, Sequence | np.ndarray) or len(what) == 0:
+        raise InputError(
+            f"what must be a list of quantities; got {shown_value(what)}. Pass, for example, "
+            f"what=['p0', ({checked.feature_names[0]!r}, {checked.feature_names[-1]!r})]."
+        )
+    return [_find_series(checked, item) for item in what]
+
+
+def effective_draws(series: Series) -> tuple[float, float]:
+    """R-hat and effective draws of a series; NaN if it never changes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield.plots._series import Series, effective_draws
+    >>> effective_draws(Series("p0", np.ones((2, 100))))
+    (nan, nan)
+    """
+    rhat, ess = rhat_and_ess(series.values[..., None])
+    return float(rhat[0]), float(ess[0])
+
+
+def summary(series: Series) -> str:
+    """Describe a series: its name, R-hat and effective draws.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield.plots._series import Series, summary
+    >>> summary(Series("p0", np.ones((2, 100))))
+    'p0: never changes'
+    """
+    if not series.varies:
+        return f"{series.label}: never changes"
+    rhat, ess = effective_draws(series)
+    rhat_text = "" if np.isnan(rhat) else f"R-hat {rhat:.3f}, "
+    ess_text = "too few draws to judge" if np.isnan(ess) else f"{ess:.0f} effective draws"
+    return f"{series.label}: {rhat_text}{ess_text}"
+
+
+def _find_series(posterior: Posterior, item: Any) -> Series:
+    draws = posterior.draws
+    if isinstance(item, str):
+        if item not in SCALARS:
+            raise InputError(
+                f"A quantity must be one of {', '.join(map(repr, SCALARS))}, or a pair of nodes; "
+                f"got {shown_value(item)}. Choose one of these."
+            )
+        values = posterior.density if item == "density" else getattr(draws, item)
+        return Series(item, np.asarray(values, dtype=np.float64))
+    edge = find_edge(posterior, item)
+    present, coupling = draws.of_edges([edge])
+    first, second = np.triu_indices(posterior.n_nodes, 1)
+    label = edge_name(posterior.feature_names, (int(first[edge]), int(second[edge])))
+    return Series(label, coupling[..., 0], present[..., 0])

@@ -1,0 +1,201 @@
+"""A posterior as an xarray DataTree, with the groups and dimensions of ArviZ."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from slabfield.draws import DENSE_LIMIT
+from slabfield.posterior.integrity import FORMAT
+from slabfield.validation import InputError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from slabfield.posterior.posterior import Posterior
+
+# Draws with more entries than this (chains * draws * edges) are stored sparsely
+MAX_DENSE = 4_000_000
+# Edges get names as coordinates up to this number of edges
+MAX_NAMED = 100_000
+# Characters of an attribute; longer text is cut
+MAX_ATTRIBUTE_LENGTH = 200
+
+
+def make_tree(posterior: Posterior, dense: bool | None = None) -> xr.DataTree:
+    """Lay out a posterior as a tree; see ``Posterior.to_datatree``."""
+    import xarray as xr
+
+    draws = posterior.draws
+    if dense is None:
+        dense = draws.n_chains * draws.n_draws * draws.n_edges <= MAX_DENSE
+    groups = {
+        "/": xr.Dataset(attrs=_attributes(posterior)),
+        "posterior": _posterior_group(posterior, dense),
+        "sample_stats": _sample_stats(posterior),
+        "inclusion": _inclusion(posterior),
+        "run": _run(posterior),
+    }
+    if not dense:
+        groups["sparse"] = _sparse(posterior)
+    return xr.DataTree.from_dict(groups, name="slabfield")
+
+
+def _posterior_group(posterior: Posterior, dense: bool) -> xr.Dataset:
+    import xarray as xr
+
+    draws, dims = posterior.draws, ("chain", "draw")
+    variables: dict[str, Any] = {}
+    coordinates = _draw_coordinates(posterior) | {"node": printable(posterior.feature_names)}
+    if dense:
+        present, coupling = _dense(posterior)
+        variables |= {
+            "coupling": ((*dims, "edge"), coupling, {"about": "0 where the edge is absent"}),
+            "present": ((*dims, "edge"), present),
+        }
+        coordinates |= edge_coordinates(posterior)
+    variables |= {
+        "bias": ((*dims, "node"), draws.bias),
+        "p0": (dims, draws.p0),
+        "sigma0": (dims, draws.sigma0),
+    }
+    return xr.Dataset(variables, coordinates)
+
+
+def _dense(posterior: Posterior) -> tuple[Any, Any]:
+    """Dense presence and couplings, bit for bit: SciPy's conversion would lose negative zeros."""
+    draws = posterior.draws
+    shape = (draws.n_chains * draws.n_draws, draws.n_edges)
+    if shape[0] * shape[1] > DENSE_LIMIT:
+        raise InputError(
+            f"dense must be False for more than {DENSE_LIMIT:,} entries; there are {shape[0]:,} "
+            f"draws of {shape[1]:,} edges. Leave the argument out."
+        )
+    present, coupling = np.zeros(shape, np.bool_), np.zeros(shape)
+    rows = np.repeat(np.arange(shape[0]), np.diff(draws.values.indptr))
+    present[rows, draws.values.indices] = True
+    coupling[rows, draws.values.indices] = draws.values.data
+    by_chain = (draws.n_chains, draws.n_draws, draws.n_edges)
+    return present.reshape(by_chain), coupling.reshape(by_chain)
+
+
+def _sample_stats(posterior: Posterior) -> xr.Dataset:
+    import xarray as xr
+
+    about = {"about": "log potential of the data: the log-likelihood without the term in log Z"}
+    return xr.Dataset(
+        {
+            "potential": (("chain", "draw"), posterior.draws.potential, about),
+            "density": (("chain", "draw"), posterior.density),
+        },
+        _draw_coordinates(posterior),
+    )
+
+
+def _inclusion(posterior: Posterior) -> xr.Dataset:
+    """Summaries of edges, in a group of their own: ArviZ expects only draws in ``posterior``."""
+    import xarray as xr
+
+    about = {"about": "mean conditional probability of presence; NaN if not recorded"}
+    return xr.Dataset(
+        {
+            "conditional_probability": (("edge",), posterior.draws.conditional_probability, about),
+            "probability": (("edge",), posterior.edge_probability),
+        },
+        edge_coordinates(posterior),
+    )
+
+
+def _sparse(posterior: Posterior) -> xr.Dataset:
+    import xarray as xr
+
+    values = posterior.draws.values
+    about = {
+        "about": "Draw k of chain c is row r = c * draws + k. Its edges are edge_number[start[r] : "
+        "start[r + 1]], and their couplings are the same slice of value."
+    }
+    return xr.Dataset(
+        {
+            "start": (("row",), values.indptr.astype(np.int64)),
+            "edge_number": (("entry",), values.indices.astype(np.int32)),
+            "value": (("entry",), values.data),
+        },
+        attrs=about,
+    )
+
+
+def _run(posterior: Posterior) -> xr.Dataset:
+    import xarray as xr
+
+    texts = {
+        "feature_names": posterior.feature_names,
+        "settings": posterior.settings,
+        "info": posterior.info,
+    }
+    about = {"about": "JSON: the settings of the run, and statistics of each chain"}
+    return xr.Dataset(
+        {name: ((), _as_json(name, value)) for name, value in texts.items()},
+        attrs=about,
+    )
+
+
+def _attributes(posterior: Posterior) -> dict[str, Any]:
+    """The most important settings as attributes; the group ``run`` has all of them."""
+    import slabfield
+
+    attributes = {
+        "title": "Posterior of a binary Markov random field with a spike-and-slab prior",
+        "slabfield_format": FORMAT,
+        "creation_library": "slabfield",
+        "creation_library_version": slabfield.__version__,
+        "inference_library": "slabfield",
+    }
+    settings = posterior.settings
+    for name in ("engine", "scheme", "preset", "seed", "n_rows", "data_fingerprint", "versions"):
+        if settings.get(name) is not None:
+            value = settings[name]
+            text = value if isinstance(value, str) else _as_json("settings", value)
+            attributes[name] = printable([text[:MAX_ATTRIBUTE_LENGTH]])[0]
+    return attributes
+
+
+def _draw_coordinates(posterior: Posterior) -> dict[str, Any]:
+    draws = posterior.draws
+    return {"chain": np.arange(draws.n_chains), "draw": np.arange(draws.n_draws)}
+
+
+def edge_coordinates(posterior: Posterior) -> dict[str, Any]:
+    """Coordinates of the edges: the nodes they join and, unless there are too many, their names."""
+    first, second = (nodes.astype(np.int32) for nodes in np.triu_indices(posterior.n_nodes, 1))
+    coordinates: dict[str, Any] = {"node_1": (("edge",), first), "node_2": (("edge",), second)}
+    if first.size <= MAX_NAMED:
+        names = printable(posterior.feature_names)
+        coordinates["edge"] = [
+            f"{names[i]} - {names[j]}" for i, j in zip(first, second, strict=True)
+        ]
+    return coordinates
+
+
+def printable(names: list[str]) -> list[str]:
+    """Replace characters that a file cannot hold; the group ``run`` has the exact names."""
+    safe = (name.encode("utf-8", "replace").decode() for name in names)
+    return [name.replace("\0", "?") for name in safe]
+
+
+def _as_json(name: str, value: Any) -> str:
+    try:
+        return json.dumps(value, default=_plain)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(
+            f"{name} must be serializable as JSON; found something else ({error}). Use only "
+            "numbers, text, and lists and dicts of these."
+        ) from None
+
+
+def _plain(value: Any) -> Any:
+    """Convert NumPy scalars and arrays to plain Python numbers and lists."""
+    if isinstance(value, (np.generic, np.ndarray)):
+        return value.tolist()
+    raise TypeError(f"a value of type {type(value).__name__}")

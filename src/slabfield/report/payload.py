@@ -1,0 +1,232 @@
+"""Data of the report's plots and tables, as plain lists."""
+
+from __future__ import annotations
+
+from math import floor, isinf, isnan
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slabfield.plots._layout import place_network, strongest_coupling
+from slabfield.plots._threshold import readable_threshold
+from slabfield.posterior.couplings import sd_and_interval_given_presence
+from slabfield.posterior.diagnostics import (
+    ESS_LIMIT,
+    GLOBAL_ESS_LIMIT,
+    GLOBAL_RHAT_LIMIT,
+    MIN_DRAWS,
+    RHAT_LIMIT,
+    unconverged_biases,
+    unconverged_edges,
+)
+from slabfield.validation import InputError
+
+if TYPE_CHECKING:
+    from slabfield.posterior import Posterior
+
+Array = NDArray[np.float64]
+
+# Edges in a report, the most probable ones; 200 nodes have 19,900
+MAX_EDGES = 20_000
+# Smallest inclusion probability that the threshold can be set to
+MIN_THRESHOLD = 0.01
+# Points per chain in a trace
+MAX_POINTS = 250
+# Edges, and biases, in the tables of the worst
+MAX_WORST = 10
+
+GLOBAL_QUANTITIES = {
+    "p0": "prior probability of an edge, learned",
+    "sigma0": "prior standard deviation of couplings",
+    "density": "share of possible edges that are present",
+    "potential": "how well the draws fit the data (log potential)",
+}
+
+
+def report_payload(posterior: Posterior) -> dict[str, Any]:
+    """Collect the data of the report in a form that JSON can represent.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        Result of a run.
+
+    Returns
+    -------
+    dict
+        ``nodes`` and ``edges`` as lists of equal length, ``network`` (limits of its controls), and
+        ``convergence``. NaN and infinity are replaced by ``None`` and ``"Infinity"``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield import Posterior
+    >>> from slabfield.draws import Draws
+    >>> from slabfield.report.payload import report_payload
+    >>> one = np.ones((2, 4))
+    >>> draws = Draws.from_dense(
+    ...     one[..., None], one[..., None] == 1, np.zeros((2, 4, 2)), one / 2, one, one
+    ... )
+    >>> payload = report_payload(Posterior(draws, ["sleep", "work"], {"engine": "exact"}))
+    >>> payload["nodes"]["name"], payload["edges"]["probability"], payload["edges"]["mean"]
+    (['sleep', 'work'], [1.0], [1.0])
+    """
+    kept, min_threshold = _kept_edges(posterior.edge_probability)
+    probability = posterior.inclusion_probability
+    strength = np.nan_to_num(posterior.coupling_mean)
+    return {
+        "nodes": _nodes(posterior, probability, strength),
+        "edges": _edges(posterior, kept),
+        "network": {
+            "strongest": _number(strongest_coupling(probability, strength)),
+            "threshold": max(readable_threshold(posterior), min_threshold),
+            "min_threshold": min_threshold,
+            "n_edges": posterior.draws.n_edges,
+        },
+        "convergence": {
+            "global": _global_rows(posterior),
+            "worst": _worst_edges(posterior),
+            "biases": _worst_biases(posterior),
+            "traces": _traces(posterior),
+            "limits": {"rhat": RHAT_LIMIT, "ess": ESS_LIMIT},
+        },
+    }
+
+
+def _kept_edges(probability: Array) -> tuple[NDArray[np.intp], float]:
+    """Edges in the report, and the smallest threshold that leaves out none of the others."""
+    if probability.size <= MAX_EDGES:
+        return np.arange(probability.size), MIN_THRESHOLD
+    order = np.argsort(-probability, kind="stable")
+    first_omitted = float(probability[order[MAX_EDGES]])
+    min_threshold = min(max(floor(first_omitted * 100 + 1) / 100, MIN_THRESHOLD), 1.0)
+    return np.sort(order[:MAX_EDGES]), min_threshold
+
+
+def _nodes(posterior: Posterior, probability: Array, strength: Array) -> dict[str, Any]:
+    places = place_network(probability, strength)
+    return {
+        "name": list(posterior.feature_names),
+        "x": _numbers(places[:, 0], 5),
+        "y": _numbers(places[:, 1], 5),
+        "bias": _numbers(posterior.bias_mean),
+        "degree": _numbers(probability.sum(axis=1)),
+        "order": _cluster_order(probability).tolist(),
+    }
+
+
+def _cluster_order(probability: Array) -> NDArray[np.int64]:
+    """Order nodes by hierarchical clustering on 1 - inclusion probability."""
+    from scipy.cluster.hierarchy import leaves_list, linkage
+
+    size = len(probability)
+    distance = 1 - np.clip(probability[np.triu_indices(size, 1)], 0, 1)
+    return np.asarray(leaves_list(linkage(distance, "average", optimal_ordering=size <= 200)))
+
+
+def _edges(posterior: Posterior, kept: NDArray[np.intp]) -> dict[str, Any]:
+    first, second = np.triu_indices(posterior.n_nodes, 1)
+    _, lower, upper = sd_and_interval_given_presence(posterior.draws)
+    rhat, ess = posterior._indicator_diagnostics
+    return {
+        "first": first[kept].tolist(),
+        "second": second[kept].tolist(),
+        # Not rounded: the report compares them with thresholds, as Python does
+        "probability": [float(value) for value in posterior.edge_probability[kept]],
+        "factor": _numbers(bayes_factors(posterior)[kept]),
+        "mean": _numbers(posterior.edge_mean[kept]),
+        "lower": _numbers(lower[kept]),
+        "upper": _numbers(upper[kept]),
+        "rhat": _numbers(rhat[kept]),
+        "ess": _numbers(ess[kept]),
+    }
+
+
+def bayes_factors(posterior: Posterior) -> Array:
+    """Bayes factor of every edge, in edge order; NaN if the prior is not known."""
+    try:
+        factor = posterior.bayes_factor
+    except InputError:
+        return np.full(posterior.draws.n_edges, np.nan)
+    return np.asarray(factor[np.triu_indices(posterior.n_nodes, 1)])
+
+
+def _series(posterior: Posterior) -> dict[str, Array]:
+    draws = posterior.draws
+    series = {"p0": draws.p0, "sigma0": draws.sigma0, "density": posterior.density}
+    return series | {"potential": draws.potential}
+
+
+def _global_rows(posterior: Posterior) -> list[dict[str, Any]]:
+    """Summaries of p0, sigma0, density and log potential, and whether they have converged."""
+    found = []
+    for name, values in _series(posterior).items():
+        rhat, ess = (float(number[0]) for number in posterior._global_diagnostics[name])
+        enough = posterior.draws.n_draws >= MIN_DRAWS
+        found.append(
+            {
+                "name": name,
+                "about": GLOBAL_QUANTITIES[name],
+                "mean": _number(float(values.mean())),
+                "lower": _number(float(np.quantile(values, 0.025))),
+                "upper": _number(float(np.quantile(values, 0.975))),
+                "rhat": _number(rhat),
+                "ess": _number(ess),
+                "fixed": not np.ptp(values) > 0,
+                "converged": enough and not (rhat > GLOBAL_RHAT_LIMIT or ess < GLOBAL_ESS_LIMIT),
+            }
+        )
+    return found
+
+
+def _worst_edges(posterior: Posterior) -> list[dict[str, Any]]:
+    """Edges that have not converged, worst first, then those with the fewest effective draws."""
+    rhat, ess = posterior._indicator_diagnostics
+    unconverged = unconverged_edges(posterior).tolist()
+    by_ess = np.argsort(ess, kind="stable")[: np.count_nonzero(np.isfinite(ess))].tolist()
+    first, second = np.triu_indices(posterior.n_nodes, 1)
+    return [
+        {
+            "first": int(first[edge]),
+            "second": int(second[edge]),
+            "probability": float(posterior.edge_probability[edge]),
+            "rhat": _number(float(rhat[edge])),
+            "ess": _number(float(ess[edge])),
+            "converged": edge not in unconverged,
+        }
+        for edge in list(dict.fromkeys([*unconverged, *by_ess]))[:MAX_WORST]
+    ]
+
+
+def _worst_biases(posterior: Posterior) -> list[dict[str, Any]]:
+    if posterior.draws.n_draws < MIN_DRAWS:
+        return []
+    rhat, ess = posterior._bias_diagnostics
+    return [
+        {"node": int(k), "rhat": _number(float(rhat[k])), "ess": _number(float(ess[k]))}
+        for k in unconverged_biases(posterior)[:MAX_WORST]
+    ]
+
+
+def _traces(posterior: Posterior) -> list[dict[str, Any]]:
+    """Evenly spaced draws of the global quantities, by chain."""
+    n_draws = posterior.draws.n_draws
+    shown = np.unique(np.linspace(0, n_draws - 1, min(n_draws, MAX_POINTS)).round().astype(int))
+    return [
+        {"name": name, "chains": [_numbers(chain[shown], 4) for chain in values]}
+        for name, values in _series(posterior).items()
+    ]
+
+
+def _numbers(values: Array, digits: int = 6) -> list[float | str | None]:
+    return [_number(float(value), digits) for value in values]
+
+
+def _number(value: float, digits: int = 6) -> float | str | None:
+    """Round; NaN becomes None and infinity a string that JavaScript's Number() reads."""
+    if isnan(value):
+        return None
+    if isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    return float(f"{value:.{digits}g}")

@@ -1,0 +1,193 @@
+"""Text of the report: findings, convergence and settings in plain words."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from slabfield.posterior import Posterior
+
+# Inclusion probabilities of edges that are likely absent (at most) and supported (at least)
+ABSENT, SUPPORTED = 0.1, 0.9
+# Edges named in the summary
+MAX_NAMED = 5
+# Columns whose coding is described
+MAX_NOTES = 20
+# Longer lists of settings are summarized by their length
+MAX_LIST_LENGTH = 12
+
+ENGINES = {
+    "exact": "the exact likelihood, summed over all states",
+    "particles": "the likelihood, from averages over Gibbs particles",
+    "pseudo": "half the pseudo-likelihood, a fast approximation",
+}
+
+
+class Counts(NamedTuple):
+    """Numbers of supported, undecided and likely absent edges."""
+
+    supported: int
+    undecided: int
+    absent: int
+
+
+def count_edges(posterior: Posterior) -> Counts:
+    """Count edges by inclusion probability."""
+    probability = posterior.edge_probability
+    supported = int(np.sum(probability >= SUPPORTED))
+    absent = int(np.sum(probability <= ABSENT))
+    return Counts(supported, probability.size - supported - absent, absent)
+
+
+def sentences(posterior: Posterior) -> list[str]:
+    """Summarize the findings in sentences.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield import Posterior
+    >>> from slabfield.draws import Draws
+    >>> from slabfield.report.text import sentences
+    >>> one = np.ones((2, 4))
+    >>> draws = Draws.from_dense(
+    ...     one[..., None], one[..., None] == 1, np.zeros((2, 4, 2)), one / 2, one, one
+    ... )
+    >>> for sentence in sentences(Posterior(draws, ["sleep", "work"], {"engine": "exact"})):
+    ...     print(sentence)
+    Of 1 possible edge between 2 nodes, 1 is supported by the data (inclusion probability 0.9 or \
+more), 0 are undecided and 0 likely absent (0.1 or less).
+    The strongest supported edge: sleep - work (coupling 1.00).
+    """
+    counts, n_edges = count_edges(posterior), posterior.draws.n_edges
+    found = [
+        f"Of {n_edges:,} possible {'edge' if n_edges == 1 else 'edges'} between "
+        f"{posterior.n_nodes} nodes, {counts.supported:,} {_are(counts.supported)} supported by "
+        f"the data (inclusion probability {SUPPORTED:g} or more), {counts.undecided:,} "
+        f"{_are(counts.undecided)} undecided and {counts.absent:,} likely absent ({ABSENT:g} or "
+        "less)."
+    ]
+    named = _strongest(posterior)
+    if named:
+        edges = "edge" if len(named) == 1 else "edges"
+        found.append(f"The strongest supported {edges}: {', '.join(named)}.")
+    return found
+
+
+def verdict(posterior: Posterior) -> str:
+    """State whether the run has converged, and what to do if not."""
+    if posterior.converged:
+        good = "The chains agree and are long enough: more draws would change these numbers little."
+        approximate = posterior.settings.get("engine") == "pseudo"
+        return f"{good} They are based on {ENGINES['pseudo']}." if approximate else good
+    n_draws = posterior.draws.n_draws
+    return (
+        "The chains have not converged: treat these numbers as provisional. The reasons are below. "
+        f"To run longer: slabfield fit ... --draws {4 * n_draws}, or "
+        f"SpikeSlabMRF(n_draws={4 * n_draws})."
+    )
+
+
+def main_settings(posterior: Posterior) -> list[tuple[str, str]]:
+    """List the main settings as pairs of name and value."""
+    settings, draws = posterior.settings, posterior.draws
+    engine = str(settings.get("engine", "unknown"))
+    rows = [
+        ("Rows of data", _counted(settings.get("n_rows"))),
+        ("Coding of columns", _coding(settings.get("coding"))),
+        ("Nodes", str(posterior.n_nodes)),
+        ("Engine", f"{engine}: {ENGINES[engine]}" if engine in ENGINES else engine),
+        ("Chains", str(draws.n_chains)),
+        ("Draws per chain", f"{draws.n_draws:,}"),
+        ("Warm-up draws per chain", _counted(settings.get("n_warmup"))),
+        ("Iterations per draw", _plain(settings.get("thin"))),
+        ("Prior of an edge", _inclusion_prior(settings.get("inclusion_prior"))),
+        ("Prior of a coupling", _slab_prior(settings.get("slab_prior"))),
+        ("Prior of a bias", f"normal with mean 0 and sd {_plain(settings.get('bias_scale'))}"),
+        ("CPU time", _cpu_time(posterior.info)),
+        ("Preset", _plain(settings.get("preset"))),
+        ("Seed", _plain(settings.get("seed"))),
+        ("Fingerprint of the data (SHA-256)", _plain(settings.get("data_fingerprint"))),
+    ]
+    versions = settings.get("versions")
+    if isinstance(versions, dict):
+        named = ", ".join(f"{name} {number}" for name, number in versions.items())
+        rows.append(("Versions", named))
+    return [(name, value) for name, value in rows if "unknown" not in value or name == "Engine"]
+
+
+def all_settings(posterior: Posterior) -> str:
+    """Return all settings as JSON, with long lists shortened."""
+    return json.dumps(_shortened(posterior.settings), indent=2, ensure_ascii=False, default=str)
+
+
+def _strongest(posterior: Posterior) -> list[str]:
+    names, mean = posterior.feature_names, np.nan_to_num(posterior.edge_mean)
+    supported = np.flatnonzero(posterior.edge_probability >= SUPPORTED)
+    chosen = supported[np.argsort(-np.abs(mean[supported]), kind="stable")][:MAX_NAMED]
+    first, second = np.triu_indices(posterior.n_nodes, 1)
+    return [f"{names[first[e]]} - {names[second[e]]} (coupling {mean[e]:.2f})" for e in chosen]
+
+
+def _coding(notes: Any) -> str:
+    if not isinstance(notes, list):
+        return "unknown"
+    if not notes:
+        return "0 and 1, unchanged"
+    more = f" And {len(notes) - MAX_NOTES} more." if len(notes) > MAX_NOTES else ""
+    return " ".join(map(str, notes[:MAX_NOTES])) + more
+
+
+def _inclusion_prior(prior: Any) -> str:
+    if not isinstance(prior, dict):
+        return "unknown"
+    learned = f"p0, learned, with prior Beta({_plain(prior.get('a'))}, {_plain(prior.get('b'))})"
+    given = prior.get("edges")
+    if given is None:
+        return learned
+    if isinstance(given, (int, float)):
+        return f"probability {given:g}, fixed"
+    return f"given for single edges; for the others {learned}"
+
+
+def _slab_prior(prior: Any) -> str:
+    if not isinstance(prior, dict):
+        return "unknown"
+    fixed = prior.get("sigma0")
+    if fixed is not None:
+        return f"normal with mean 0 and sd {_plain(fixed)}"
+    shape = f"Gamma({_plain(prior.get('c'))}, {_plain(prior.get('d'))})"
+    return f"normal with mean 0 and sd sigma0, learned; 1 / sigma0\N{SUPERSCRIPT TWO} ~ {shape}"
+
+
+def _cpu_time(info: list[dict[str, Any]]) -> str:
+    seconds = [chain["cpu_seconds"] for chain in info if "cpu_seconds" in chain]
+    return f"{sum(seconds):,.1f} s in all chains" if seconds else "unknown"
+
+
+def _plain(value: Any) -> str:
+    if value is None:
+        return "unknown"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _counted(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else _plain(value)
+
+
+def _shortened(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(name): _shortened(each) for name, each in value.items()}
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        if len(value) > MAX_LIST_LENGTH:
+            return f"{len(value):,} values"
+        return [_shortened(each) for each in value]
+    return value
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"

@@ -1,1 +1,0 @@
-"""Runs: iterations, warm-up, chains."""

@@ -1,0 +1,235 @@
+"""Checks of single parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf, isnan
+from numbers import Integral, Real
+from typing import Any, Literal, overload
+
+import numpy as np
+
+from slabfield.validation.errors import InputError, shown_value
+
+
+def check_choice(name: str, value: object, allowed: Sequence[str]) -> str:
+    """Return `value` if it is one of the allowed strings.
+
+    Parameters
+    ----------
+    name : str
+        Name of the parameter, for the message.
+    value : object
+        The value given.
+    allowed : sequence of str
+        The allowed values.
+
+    Returns
+    -------
+    str
+        The value.
+
+    Examples
+    --------
+    >>> from slabfield.validation import check_choice
+    >>> check_choice("likelihood", "exact", ("auto", "exact", "particles"))
+    'exact'
+    """
+    if isinstance(value, str) and value in allowed:
+        return value
+    words = ", ".join(repr(word) for word in allowed)
+    raise InputError(
+        f"{name} must be one of {words}; got {shown_value(value)}. Choose one of these."
+    )
+
+
+@overload
+def check_positive_int(
+    name: str, value: object, *, allow_none: Literal[False] = ..., low: int = ...
+) -> int: ...
+@overload
+def check_positive_int(
+    name: str, value: object, *, allow_none: Literal[True], low: int = ...
+) -> int | None: ...
+
+
+def check_positive_int(
+    name: str, value: object, *, allow_none: bool = False, low: int = 1
+) -> int | None:
+    """Return `value` as an int if it is a whole number of at least `low`.
+
+    Parameters
+    ----------
+    name : str
+        Name of the parameter, for the message.
+    value : object
+        The value given. True and False are not numbers here.
+    allow_none : bool
+        Whether None (for "choose for me") is passed through.
+    low : int
+        Smallest allowed value.
+
+    Returns
+    -------
+    int or None
+        The number.
+
+    Examples
+    --------
+    >>> from slabfield.validation import check_positive_int
+    >>> check_positive_int("n_chains", 4)
+    4
+    >>> check_positive_int("n_draws", None, allow_none=True) is None
+    True
+    """
+    if value is None and allow_none:
+        return None
+    if isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= low:
+        return int(value)
+    wanted = f"a whole number of at least {low}" + (", or None" if allow_none else "")
+    advice = " or leave it out" if allow_none else ""
+    raise InputError(
+        f"{name} must be {wanted}; got {shown_value(value)}. "
+        f"Pass for example {name}={max(low, 4)}{advice}."
+    )
+
+
+def check_number(
+    name: str,
+    value: object,
+    low: float = -inf,
+    high: float = inf,
+    *,
+    include_low: bool = True,
+    include_high: bool = True,
+) -> float:
+    """Return `value` as a float if it is a number between `low` and `high`.
+
+    Parameters
+    ----------
+    name : str
+        Name of the parameter, for the message.
+    value : object
+        The value given. True and False are not numbers here.
+    low, high : float
+        The bounds. Infinite values are never accepted.
+    include_low, include_high : bool
+        Whether the bounds themselves are allowed.
+
+    Returns
+    -------
+    float
+        The number.
+
+    Examples
+    --------
+    >>> from slabfield.validation import check_number
+    >>> check_number("bias_scale", 10, 0, include_low=False)
+    10.0
+    """
+    if is_number(value):
+        number = float(value)  # type: ignore[arg-type]
+        above = number >= low if include_low else number > low
+        below = number <= high if include_high else number < high
+        if above and below and abs(number) < inf:
+            return number
+    bounds = _bounds(low, high, include_low, include_high)
+    raise InputError(
+        f"{name} must be a {'finite ' if bounds == '' else ''}number{bounds}; "
+        f"got {shown_value(value)}. Pass a number in that range."
+    )
+
+
+def check_exact_size(n_nodes: int, limit: int) -> None:
+    """Refuse more nodes than the exact engine supports.
+
+    Parameters
+    ----------
+    n_nodes : int
+        Number of columns of the table.
+    limit : int
+        Largest number of nodes whose 2^D states are enumerated.
+
+    Examples
+    --------
+    >>> from slabfield.validation import check_exact_size
+    >>> check_exact_size(12, limit=20)
+    """
+    if n_nodes > limit:
+        raise InputError(
+            f"likelihood='exact' keeps a table of every state, so it takes at most {limit} nodes; "
+            f"found {n_nodes}, that is 2^{n_nodes} states. Use likelihood='particles', or keep "
+            f"{limit} columns or fewer."
+        )
+
+
+def check_full_size(n_parameters: int, limit: int) -> None:
+    """Refuse a full preconditioner for too many parameters.
+
+    Parameters
+    ----------
+    n_parameters : int
+        Number of biases and candidate couplings.
+    limit : int
+        Largest number that is accepted.
+
+    Examples
+    --------
+    >>> from slabfield.validation import check_full_size
+    >>> check_full_size(78, limit=2000)
+    """
+    if n_parameters > limit:
+        raise InputError(
+            f"preconditioner='full' keeps the covariance of all parameters and takes at most "
+            f"{limit}; found {n_parameters} biases and candidate edges. "
+            f"Use preconditioner='diagonal'."
+        )
+
+
+def seed_of(random_state: Any) -> int:
+    """Return an integer seed from a random state as scikit-learn accepts it.
+
+    Parameters
+    ----------
+    random_state : int, RandomState, Generator or None
+        None takes a new seed from the system; the other two generate one.
+
+    Returns
+    -------
+    int
+        The seed.
+
+    Examples
+    --------
+    >>> from slabfield.validation import seed_of
+    >>> seed_of(3)
+    3
+    """
+    if random_state is None:
+        return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**63))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31))
+    return check_positive_int("random_state", random_state, low=0)
+
+
+def is_number(value: object) -> bool:
+    """Whether `value` is a real number other than True, False and NaN.
+
+    Examples
+    --------
+    >>> from slabfield.validation.parameters import is_number
+    >>> is_number(2), is_number(True), is_number(float("nan"))
+    (True, False, False)
+    """
+    return isinstance(value, Real) and not isinstance(value, bool) and not isnan(float(value))
+
+
+def _bounds(low: float, high: float, include_low: bool, include_high: bool) -> str:
+    parts = []
+    if low > -inf:
+        parts.append(f"{'of at least' if include_low else 'greater than'} {low:g}")
+    if high < inf:
+        parts.append(f"{'at most' if include_high else 'less than'} {high:g}")
+    return " " + " and ".join(parts) if parts else ""

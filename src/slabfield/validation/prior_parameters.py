@@ -1,0 +1,237 @@
+"""Checks of the inclusion prior of edges and of the slab prior of their couplings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slabfield.validation.errors import InputError, shown_value
+from slabfield.validation.parameters import is_number
+
+Array = NDArray[np.float64]
+
+# Both parameters of the default Beta and Gamma priors
+DEFAULT_SHAPE = 5.0
+
+# Found by trial: with bias_scale=300, sigma0=100 or a slab prior of (0.1, 0.1), exponentials of
+# couplings overflow, and results are NaN
+MAX_BIAS_SCALE = 100.0
+MAX_SLAB_SCALE = 30.0
+# A value of sigma0 that the prior must make improbable
+EXTREME_SLAB_SCALE = 100.0
+# Largest prior probability of a sigma0 above that value
+MAX_EXTREME_PROBABILITY = 0.01
+
+
+class InclusionPrior(NamedTuple):
+    """The prior probability of each edge, learned or fixed.
+
+    Parameters
+    ----------
+    a, b : float
+        p0 ~ Beta(a, b) for the edges whose probability is learned.
+    fixed : array of shape (D (D - 1) / 2,)
+        One number per edge, in the order of ``numpy.triu_indices(D, 1)``: 0 forbids it, 1 forces
+        it, a number in between is its prior probability, NaN if that is learned.
+
+    Examples
+    --------
+    >>> from slabfield.validation import check_inclusion_prior
+    >>> check_inclusion_prior((5, 5), n_nodes=3)
+    InclusionPrior(a=5.0, b=5.0, fixed=array([nan, nan, nan]))
+    """
+
+    a: float
+    b: float
+    fixed: Array
+
+
+class SlabPrior(NamedTuple):
+    """The prior of the standard deviation of couplings, sigma0: learned or fixed.
+
+    Parameters
+    ----------
+    c, d : float
+        sigma0^-2 ~ Gamma(shape c, rate d).
+    fixed : float
+        The value sigma0 is fixed to, NaN if it is learned.
+
+    Examples
+    --------
+    >>> from slabfield.validation import check_slab_prior
+    >>> check_slab_prior(0.5)
+    SlabPrior(c=5.0, d=5.0, fixed=0.5)
+    """
+
+    c: float
+    d: float
+    fixed: float
+
+
+def check_inclusion_prior(
+    value: object, n_nodes: int, names: Sequence[str] | None = None
+) -> InclusionPrior:
+    """Check and convert the prior of edge inclusion.
+
+    Parameters
+    ----------
+    value : pair of numbers, number or array of shape (D, D)
+        A pair (a, b): p0 is learned, with p0 ~ Beta(a, b). One number strictly between 0 and 1:
+        p0 is fixed to it. A symmetric matrix: 0 forbids an edge, 1 forces it, a number in between
+        fixes its prior probability, and NaN leaves it to p0 ~ Beta(5, 5). Its diagonal is ignored.
+    n_nodes : int
+        Number of nodes, D.
+    names : sequence of str, optional
+        Names of the nodes, for the messages.
+
+    Returns
+    -------
+    InclusionPrior
+        The Beta parameters and the fixed probabilities.
+
+    Examples
+    --------
+    >>> from slabfield.validation import check_inclusion_prior
+    >>> nan = float("nan")
+    >>> matrix = [[nan, 0, nan], [0, nan, 1], [nan, 1, nan]]
+    >>> check_inclusion_prior(matrix, n_nodes=3).fixed
+    array([ 0., nan,  1.])
+    """
+    n_edges = n_nodes * (n_nodes - 1) // 2
+    if is_number(value):
+        probability = float(value)  # type: ignore[arg-type]
+        if not 0 < probability < 1:
+            raise InputError(
+                "inclusion_prior, as one number, must lie strictly between 0 and 1; got "
+                f"{probability:g}. Pass for example 0.1, or a matrix to forbid (0) or force (1) "
+                "single edges."
+            )
+        return InclusionPrior(DEFAULT_SHAPE, DEFAULT_SHAPE, np.full(n_edges, probability))
+    numbers = _as_numbers(value)
+    if numbers is None or numbers.ndim not in (1, 2):
+        raise InputError(
+            "inclusion_prior must be a pair (a, b), one number or a matrix with a row and a column "
+            f"for each node; got {shown_value(value)}. Pass for example (5, 5), which learns how "
+            "dense the graph is."
+        )
+    if numbers.ndim == 1:
+        a, b = _positive_pair("inclusion_prior", numbers, "a number between 0 and 1 to fix p0")
+        return InclusionPrior(a, b, np.full(n_edges, np.nan))
+    return InclusionPrior(
+        DEFAULT_SHAPE, DEFAULT_SHAPE, _edge_probabilities(numbers, n_nodes, names)
+    )
+
+
+def check_slab_prior(value: object) -> SlabPrior:
+    """Check and convert the prior of coupling strength.
+
+    Parameters
+    ----------
+    value : pair of numbers or number
+        A pair (c, d): sigma0 is learned, with sigma0^-2 ~ Gamma(shape c, rate d). One positive
+        number: sigma0 is fixed to it.
+
+    Returns
+    -------
+    SlabPrior
+        The Gamma parameters and the fixed value.
+
+    Examples
+    --------
+    >>> from slabfield.validation import check_slab_prior
+    >>> check_slab_prior((5, 2))
+    SlabPrior(c=5.0, d=2.0, fixed=nan)
+    """
+    if is_number(value):
+        scale = float(value)  # type: ignore[arg-type]
+        if not 0 < scale < np.inf:
+            raise InputError(
+                f"slab_prior, as one number, must be positive (it is sigma0); got {scale:g}. "
+                "Pass for example 1.0, or a pair (5, 5) to learn it."
+            )
+        if scale > MAX_SLAB_SCALE:
+            raise InputError(
+                f"slab_prior, as one number, must be at most {MAX_SLAB_SCALE:g} (a coupling of 10 "
+                f"makes odds 22,000 times as large); got {scale:g}. Pass for example 1.0, or a "
+                "pair (5, 5) to learn it."
+            )
+        return SlabPrior(DEFAULT_SHAPE, DEFAULT_SHAPE, scale)
+    numbers = _as_numbers(value)
+    if numbers is None or numbers.ndim != 1:
+        raise InputError(
+            "slab_prior must be a pair (shape, rate) of positive numbers or one positive number; "
+            f"got {shown_value(value)}. Pass for example (5, 5)."
+        )
+    c, d = _positive_pair("slab_prior", numbers, "one positive number to fix sigma0")
+    probability = _probability_above(c, d, EXTREME_SLAB_SCALE)
+    if probability > MAX_EXTREME_PROBABILITY:
+        raise InputError(
+            "slab_prior, as a pair (shape, rate) for sigma0^-2 ~ Gamma, must have sigma0 above "
+            f"{EXTREME_SLAB_SCALE:g} with probability {MAX_EXTREME_PROBABILITY:g} at most; with "
+            f"({c:g}, {d:g}) it is {probability:.2g}. Pass a larger shape or a smaller "
+            "rate, for example (5, 5)."
+        )
+    return SlabPrior(c, d, float("nan"))
+
+
+def _probability_above(c: float, d: float, scale: float) -> float:
+    """Return the prior probability that sigma0 exceeds a scale."""
+    from scipy.special import gammainc
+
+    return float(gammainc(c, d / scale**2))
+
+
+def _as_numbers(value: object) -> Array | None:
+    """Return the value as an array of floats, or None if it cannot be converted."""
+    if value is None or isinstance(value, (str, bytes)):
+        return None
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
+
+
+def _positive_pair(name: str, numbers: Array, otherwise: str) -> tuple[float, float]:
+    if numbers.shape != (2,) or not np.all(np.isfinite(numbers)) or np.any(numbers <= 0):
+        raise InputError(
+            f"{name}, as a pair, must be two positive numbers; got {shown_value(numbers.tolist())}."
+            f" Pass for example (5, 5), or {otherwise}."
+        )
+    return float(numbers[0]), float(numbers[1])
+
+
+def _edge_probabilities(matrix: Array, n_nodes: int, names: Sequence[str] | None) -> Array:
+    """Return the upper triangle of a checked matrix."""
+    if matrix.shape != (n_nodes, n_nodes):
+        raise InputError(
+            "inclusion_prior, as a matrix, must have a row and a column for each of the "
+            f"{n_nodes} nodes; got shape {matrix.shape}. Pass a {n_nodes} x {n_nodes} matrix."
+        )
+    rows, columns = np.triu_indices(n_nodes, 1)
+    upper, lower = matrix[rows, columns], matrix[columns, rows]
+
+    def pair(edge: int) -> str:
+        i, j = int(rows[edge]), int(columns[edge])
+        return f"({i}, {j})" if names is None else f"({names[i]!r}, {names[j]!r})"
+
+    for triangle in (upper, lower):
+        outside = np.flatnonzero((triangle < 0) | (triangle > 1))
+        if outside.size:
+            first = int(outside[0])
+            raise InputError(
+                "inclusion_prior, as a matrix, must hold probabilities within [0, 1], or NaN; "
+                f"for the pair {pair(first)} it holds {triangle[first]:g}. Pass 0 to forbid an "
+                "edge, 1 to force it, NaN to learn it."
+            )
+    unequal = np.flatnonzero((upper != lower) & ~(np.isnan(upper) & np.isnan(lower)))
+    if unequal.size:
+        first = int(unequal[0])
+        raise InputError(
+            "inclusion_prior, as a matrix, must be symmetric; for the pair "
+            f"{pair(first)} it holds {upper[first]:g} above the diagonal and {lower[first]:g} "
+            "below. Give both the same number."
+        )
+    return upper.astype(np.float64, copy=True)
