@@ -1,7 +1,7 @@
 """Degenerate tables under every engine: writes docs/degenerate.md. Run by ``make degenerate``.
 
 Each engine is a process of its own, and each fit has a time budget. A fit that takes a multiple of
-it ends the process: a fit that hangs is reported, not waited for.
+it ends the process: a fit that hangs is reported as such.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from timing import setting, table
 
 DOCS = Path(__file__).parents[1] / "docs"
 ALL = TABLES | LARGE_TABLES
-# Engines that small tables are fitted by, and large ones: "paper" is the paper's own sampler
+# Engines for small and for large tables; "paper" is the paper's own sampler
 SMALL_ENGINES, LARGE_ENGINES = ("exact", "pseudo", "particles"), ("pseudo", "particles", "paper")
 N_DRAWS = 200
 BUDGET = 20.0
@@ -38,25 +38,25 @@ hung. The tables are in `benchmarks/degenerate_tables.py`; each is there with fe
 "NaN" names results that are not finite: draws, inclusion probabilities, couplings, biases, scores
 and predictions (the coupling of an edge that no draw has, and R-hat of what never changes, are NaN
 by definition, and not counted). "edges" is how many of the pairs have probability 1/2 or more;
-"largest" the largest coupling, in size, of any draw. "warnings" says which there were:
-*constant* that a column has one value; *settled* that numbers of the whole or biases have too few
-effective draws ({N_DRAWS} draws are few: 4 chains of them seldom have the 400 that are asked for);
+"largest" the largest absolute coupling of any draw. "warnings" lists their kinds:
+*constant*, that a column has one value; *unconverged* that global quantities or biases have too few
+effective draws ({N_DRAWS} draws are few: 4 chains of them seldom have the 400 required);
 *edges* that undecided edges have; *particles* that the particles are too few or do not mix; *time*
 that the budget ended the run.
 
-Where the data say next to nothing, inclusion probabilities stay near p0, about 1/2 by its prior, so
-that "edges" counts on which side of 1/2 they happen to fall. Looked at with the exact engine: all
+Where the data carry almost no information, inclusion probabilities stay near p0, about 1/2 by its
+prior, so that "edges" depends on which side of 1/2 they happen to fall. With the exact engine: all
 zeros .498 to .504, all ones .509 to .513, two rows .502 to .527, two equal rows .496 to .500, 12
 columns and 3 rows .516 to .563, 0.01% ones .517 to .666.
 
 The paper's settings have one step size, whatever the number of rows. A million rows are too many
-for it: its couplings run off, finite and wrong. The default sampler has no step size.
+for it, and its couplings diverge: finite, but wrong. The default sampler has no step size.
 
 """
 
 
 def fit(name: str, engine: str) -> dict[str, object]:
-    """Fit one table, and return what there is to tell."""
+    """Fit one table and return its row of the page."""
     from slabfield import SpikeSlabMRF
 
     rows = ALL[name]()
@@ -84,16 +84,16 @@ def fit(name: str, engine: str) -> dict[str, object]:
 
 
 def _kinds(caught: list[str], stored: list[str]) -> list[str]:
-    """Put warnings into a word each; one that is not foreseen is given in full."""
+    """Summarize each warning in a word; an unknown one is given in full."""
     words = {
         "the same value in every row": "constant",
-        "has not converged": "settled",
-        "The bias": "settled",
+        "has not converged": "unconverged",
+        "The bias": "unconverged",
         "undecided edge": "edges",
         "particles": "particles",
         "time budget": "time",
-        "not finite": "began again",
-        "too few to judge": "settled",
+        "not finite": "restarted",
+        "too few to judge": "unconverged",
     }
     found = []
     for text in [*caught, *stored]:
@@ -103,7 +103,7 @@ def _kinds(caught: list[str], stored: list[str]) -> list[str]:
 
 
 def run(engine: str, tables: list[str]) -> list[list[str]]:
-    """Fit tables in a process of its own, begun anew where one hangs or fails."""
+    """Fit tables in a separate process, restarted after one hangs or fails."""
     left, rows = list(tables), []
     while left:
         command = [sys.executable, __file__, "--engine", engine, "--tables", *left]

@@ -1,7 +1,7 @@
 """One-hot codes of categories under every engine: writes docs/one-hot.md. Run by ``make one-hot``.
 
-Columns that exclude or imply each other leave couplings that no row speaks about: only the slab
-bounds them, and particles that never show a state say nothing about it.
+Columns that exclude or imply each other leave couplings about which no row is informative: only the
+slab bounds them, and particles carry no information about states that none of them shows.
 """
 
 from __future__ import annotations
@@ -32,36 +32,35 @@ FIXED_SLAB = 8.0
 HEAD = """# One-hot codes
 
 Made by `make one-hot` (`benchmarks/one_hot.py`). Each table has one-hot codes of categories of 3 to
-12 levels in 1,000 rows; the levels depend on a hidden class of four, and about half of the
-categories have levels that imply one of the next. So many pairs of columns exclude or imply each
-other, and no row says how strongly: a coupling there is bounded by the slab alone.
+12 levels in 1,000 rows. The levels depend on a latent class of four, and about half of the
+categories have levels that imply a level of the next category. Many pairs of columns therefore
+exclude or imply each other, and the data do not say how strongly: only the slab bounds those
+couplings.
 
 ## Finite draws
 
-One chain for each of ten tables, 40 warm-up draws and 20 kept (which is when chains ended in NaN or
-in couplings of hundreds before parameters and particles were kept together). "largest" is the
-largest coupling of any draw, in size, and in slab standard deviations of that draw; of some
-thousand normal numbers it is expected near 3.5.
+One chain for each of ten tables, 40 warm-up draws and 20 kept. (Without the bounded updates, chains
+of this length ended in NaN or in couplings of several hundred.) "largest" is the largest absolute
+coupling of any draw, and "in slabs" the same in slab standard deviations of its draw; the largest
+of a thousand normal numbers is about 3.5.
 
 """
 SMALL_HEAD = f"""
 
 ## Against exact sums
 
-{N_CHAINS} chains of 9,000 draws each (3,000 with 20 columns), after a third as many of warm-up:
-couplings that only the slab bounds move by six at most at a time on particles, and take some
-hundred draws to come from where chains start. "difference" is the root mean square, over pairs, of
-the difference of inclusion probabilities between `particles` and `exact`; "expected" is what the
-Monte Carlo errors of both lead to, from the differences between chains. Couplings are means over
-all pairs and draws of their size, and means over draws of the largest, with standard errors. With
-sigma0 learned, the couplings that no row speaks about and sigma0 move together, and slowly, on
-either engine: the last columns are effective draws of sigma0, of all chains, and R-hat. Where these
-are few, the chains have not come to where they are going, on either engine, and errors from
-differences between chains say too little; the fit says so too. With the slab fixed at
-{FIXED_SLAB:g} that is not so. "as large" is the difference
-where particles go about small fields as they do about those of more than 24 columns (blocks by a
-plan, particles without weights), which is what the default sampler does there; it has no exact
-answer to be held against at its own sizes.
+{N_CHAINS} chains of 9,000 draws each (3,000 with 20 columns), after a third as many of warm-up: on
+particles, couplings that only the slab bounds move by at most six per update and need some hundred
+draws to leave their starting values. "difference" is the root mean square over pairs of the
+difference in inclusion probability between `particles` and `exact`; "expected" is the difference
+that the Monte Carlo errors of both predict, estimated from differences between chains. "mean size"
+averages absolute couplings over all pairs and draws, "largest" averages the largest of each draw;
+both with standard errors. The last columns are the effective draws of sigma0 over all chains, with
+R-hat. Where sigma0 is learned, it and the couplings that only the slab bounds move together, and
+slowly, on either engine: neither has converged, the differences between chains understate the
+errors, and the fit warns of it. The slab fixed at {FIXED_SLAB:g} avoids that. "as large" is
+the difference where small fields are sampled by the scheme for more than 24 columns (scheduled
+blocks, unweighted particles), which has no exact answer to be compared with at its own sizes.
 
 """
 
@@ -80,7 +79,7 @@ def fit(rows: Rows, engine: str, seed: int, **given: Any) -> tuple[Any, float]:
 
 @contextmanager
 def as_large_fields() -> Iterator[None]:
-    """Let small fields be sampled the way that those of more than 24 nodes are."""
+    """Sample small fields by the scheme for more than 24 nodes."""
     from slabfield.adaptation import block_schedule
     from slabfield.chains import collapsed_chain, validate_state
 
@@ -94,13 +93,13 @@ def as_large_fields() -> Iterator[None]:
 
 
 def is_finite(draws: Any) -> bool:
-    """Whether all that was drawn is finite."""
+    """Whether all draws are finite."""
     parts = (draws.bias, draws.values.data, draws.sigma0, draws.p0)
     return all(bool(np.isfinite(part).all()) for part in parts)
 
 
 def sizes_of(draws: Any) -> NDArray[np.float64]:
-    """Couplings in size: (chains, draws, pairs)."""
+    """Absolute couplings, (chains, draws, pairs)."""
     return np.abs(np.asarray(draws.coupling)).reshape(draws.n_chains, draws.n_draws, -1)
 
 
@@ -182,7 +181,7 @@ def exact_rows() -> list[list[str]]:
 
 
 def kept(part: str, make: Callable[[], list[list[str]]], cache: Path) -> list[list[str]]:
-    """Return the rows of a part, from the disk where they were made before."""
+    """Return the rows of a part, cached on disk."""
     path = cache / f"{part}.json"
     if not path.exists():
         rows = make()
@@ -195,7 +194,9 @@ def kept(part: str, make: Callable[[], list[list[str]]], cache: Path) -> list[li
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cache", type=Path, default=Path(".cache/one-hot"))
-    parser.add_argument("--only", choices=["finite", "exact"], help="make one part, and no page")
+    parser.add_argument(
+        "--only", choices=["finite", "exact"], help="run one part only, without writing the page"
+    )
     asked = parser.parse_args()
     parts = {"finite": finite_rows, "exact": exact_rows}
     chosen = [asked.only] if asked.only else list(parts)

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from slabfield import SpikeSlabMRF
-from slabfield.chains import collapsed_chain, paper_chain
+from slabfield.chains import chain_run, collapsed_chain, paper_chain
 from slabfield.chains.chain_run import ChainRun
 from slabfield.moves.chain_state import ChainState
-from slabfield.moves.iteration import Record
+from slabfield.moves.iteration import NotFinite, Record
 from slabfield.validation import InputWarning, NotFiniteError
 from test_checkpoint import block_rows
 
@@ -144,3 +144,36 @@ def test_a_later_state_of_another_attempt_replaces_earlier_draws(
     assert earlier == 30
     assert run.buffer.n_draws == there.buffer.n_draws == 5
     assert run.attempt == 1
+    # the file, if there is one, keeps the 30 draws until there are as many again
+    assert run.n_written == 30
+
+
+@pytest.fixture
+def failing_adaptation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Adaptation, which runs compiled loops, is not finite the first time."""
+    plain, failures = chain_run.adapt, [NotFinite()]
+
+    def adapt(chain: Any) -> Any:
+        if failures:
+            raise failures.pop()
+        return plain(chain)
+
+    monkeypatch.setattr(chain_run, "adapt", adapt)
+
+
+@pytest.mark.usefixtures("failing_adaptation")
+def test_a_warm_up_that_runs_out_of_time_is_restarted_too() -> None:
+    [fit] = fitted("exact", n_warmup=100)._runs
+    with pytest.warns(InputWarning, match="not finite"):
+        run = ChainRun(fit.problem, fit.settings, 0, 0, lambda _: None, patience=-1.0)
+    assert run.warm
+    assert run.attempt == 1
+
+
+@pytest.mark.usefixtures("failing_adaptation")
+def test_a_warm_up_that_a_cluster_ends_is_restarted_too() -> None:
+    [run] = fitted("exact")._runs
+    run.n_warmup = 2 * run.n_warmed
+    with pytest.warns(InputWarning, match="not finite"):
+        run.end_warm_up(lambda _: None)
+    assert (run.n_warmed, run.buffer.n_draws, run.attempt) == (0, 0, 1)

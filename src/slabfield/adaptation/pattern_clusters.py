@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from slabfield.adaptation.block_schedule import screen
 from slabfield.kernels.pattern_gibbs import Clusters, no_clusters
 from slabfield.models.protocol import Sums
 
@@ -43,18 +44,15 @@ def find_clusters(
 
 def ties_of(sums: Sums, ends: tuple[NDArray[np.int64], NDArray[np.int64]]) -> NDArray[np.float64]:
     """Absolute correlations of nodes that exclude or imply each other, and zero for others."""
-    n, one, both = sums.n_rows, sums.bias, np.zeros((sums.bias.size,) * 2)
-    both[ends] = sums.coupling
-    both += both.T
-    mean = (one + 0.5) / (n + 1.0)
-    deviation = np.sqrt(mean * (1 - mean))
-    size = np.abs(both / n - np.outer(mean, mean)) / np.outer(deviation, deviation)
-    fewest = np.minimum.reduce(
-        [both, one[:, None] - both, one - both, n - one[:, None] - one + both]
-    )
-    tied = (fewest < 0.5) & (size * np.sqrt(n) > LEAST_TIE)
-    np.fill_diagonal(tied, False)
-    return np.where(tied, size, 0.0)
+    n, both = sums.n_rows, sums.coupling
+    one, other = (sums.bias[nodes] for nodes in ends)
+    fewest = np.minimum.reduce([both, one - both, other - both, n - one - other + both])
+    score = screen(sums, ends)
+    correlation = np.where((fewest < 0.5) & (score > LEAST_TIE**2), np.sqrt(score / n), 0.0)
+    ties = np.zeros((sums.bias.size, sums.bias.size))
+    ties[ends] = correlation
+    ties.T[ends] = correlation
+    return ties
 
 
 def grow(i: int, ties: NDArray[np.float64]) -> list[int]:

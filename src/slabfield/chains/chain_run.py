@@ -222,8 +222,15 @@ class ChainRun:
         """Whether warm-up is over."""
         return self.n_warmed >= self.n_warmup
 
-    def end_warm_up(self) -> None:
-        """End warm-up now, if it is under way, and freeze what was adapted."""
+    def end_warm_up(self, report: Report) -> None:
+        """End warm-up now, if it is under way; a chain that is not finite is restarted."""
+        try:
+            self._freeze()
+        except NotFinite:
+            self._restart(report)
+
+    def _freeze(self) -> None:
+        """End warm-up, if it is under way, with what was adapted so far."""
         if 0 < self.n_warmed < self.n_warmup:
             self.n_warmup = self.n_warmed
             if isinstance(self.chain, CollapsedChain) and self.chain.inclusion_stats.visits.any():
@@ -240,11 +247,11 @@ class ChainRun:
         while not self.warm and not self._stop_requested():
             try:
                 self.chain, self.n_warmed = next(steps)
+                if time.monotonic() >= until:
+                    self._freeze()
             except NotFinite:
                 self._restart(report)
                 steps = self._warming(report)
-            if time.monotonic() >= until:
-                self.end_warm_up()
             self.cpu_seconds = before + time.thread_time() - begin
             self.save_if_due()
         self.save()
@@ -264,10 +271,7 @@ class ChainRun:
         except NotFinite:
             self._restart(report)
             self.warm_up(report, time.thread_time())
-            try:
-                self._draw(goal, report, deadline)
-            except NotFinite:
-                self._restart(report)
+            return self.extend(goal, report, deadline)
         # with a deadline rounds are too short for a file after each
         if self.buffer.n_draws != before and deadline == inf:
             self.save()
@@ -379,6 +383,8 @@ class ChainRun:
         later = ChainRun.from_state(self.problem, self.settings, self.file, packed)
         if later.attempt == self.attempt:
             later.buffer.parts = self.buffer.parts + later.buffer.parts
+        else:
+            self.n_written = self.buffer.n_draws
         vars(self).update(vars(later))
 
     def result(self, n_draws: int | None = None) -> ChainResult:

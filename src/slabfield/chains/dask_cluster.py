@@ -137,7 +137,7 @@ class Link:
         if run is None:
             return False
         if time.monotonic() >= deadline and not run.warm:
-            run.end_warm_up()
+            run.end_warm_up(self.report)
             self.changed = True
         if self.file is not None and self.file.stop.requested():
             return True

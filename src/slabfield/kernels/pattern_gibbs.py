@@ -17,8 +17,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from slabfield._jit import inner
-from slabfield.kernels.block_particles import ZERO, exponentiate_single, fill_uniform, outside_field
+from slabfield.kernels.block_particles import (
+    ONE,
+    ZERO,
+    exponentiate_single,
+    fill_uniform,
+    outside_field,
+    write_bit,
+)
 from slabfield.kernels.block_table import couplings_among
+from slabfield.kernels.state_table import add_times
 
 # Largest log ratio of weights that is exponentiated in single precision
 MOST_EXPONENT = np.float32(60.0)
@@ -41,13 +49,6 @@ def no_clusters() -> Clusters:
     """Return an empty set of clusters."""
     none, start = np.zeros(0, np.int64), np.zeros(1, np.int64)
     return Clusters(none, start, none, start)
-
-
-@inner
-def add_rows(target, source):
-    """Add one row to another."""
-    for t in range(target.size):
-        target[t] += source[t]
 
 
 @inner
@@ -119,7 +120,7 @@ def draw_patterns(
         score[:] = np.float32(energy[pattern])
         for b in range(m):
             if (pattern >> b) & 1:
-                add_rows(score, rows[b])
+                add_times(score, rows[b], ONE)
         exponent_of(score, current, score)
         exponentiate_single(score, powers, bits)
         fill_uniform(streams, uniform)
@@ -128,9 +129,7 @@ def draw_patterns(
         if np.isnan(current[t]):
             picked[t] = codes[t]
     for b in range(m):
-        row = states[nodes[b]]
-        for t in range(n):
-            row[t] = (picked[t] >> b) & 1
+        write_bit(states[nodes[b]], picked, b)
 
 
 @inner

@@ -39,6 +39,8 @@ VISIT_FACTOR, LEAST_VISIT = 1.5, 1e-4
 TINY = 1e-7
 # Change of a coupling above which the block is redrawn and its neighbors are swept
 LARGE_CHANGE = 0.5
+# Standard deviations from the mode to where a conditional counts as ended
+SDS_TO_LIMIT = 6.5
 # Nodes whose conditionals fit into the cache together
 TILE = 12
 
@@ -88,7 +90,7 @@ def screen_edge(products, first, second, n, linear, u, v, prior_odds, n_rows, sl
     shift = noise / curvature
     evidence -= 0.5 * math.log1p(shift)
     noise *= a * a / (1.0 + shift)
-    narrow = abs(a) + 6.5 / math.sqrt(curvature) < MOST_WIDTH
+    narrow = abs(a) + SDS_TO_LIMIT / math.sqrt(curvature) < MOST_WIDTH
     return corrected_probability(evidence + prior_odds, noise), noise, narrow
 
 
