@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slabfield.encoding import code_binary
+from slabfield.models.interactions import Interactions
 from slabfield.validation import (
     InputError,
     InputWarning,
@@ -375,7 +376,7 @@ def test_words_that_differ_only_in_case_get_a_warning() -> None:
 
 
 def test_inclusion_prior_as_a_pair() -> None:
-    prior = check_inclusion_prior((1, 3.5), 4)
+    prior = check_inclusion_prior((1, 3.5), Interactions.pairs(4))
     assert (prior.a, prior.b) == (1.0, 3.5)
     assert prior.fixed.shape == (6,)
     assert np.isnan(prior.fixed).all()
@@ -383,18 +384,18 @@ def test_inclusion_prior_as_a_pair() -> None:
 
 @pytest.mark.parametrize("value", [0.1, np.float32(0.5), np.float64(0.9)])
 def test_inclusion_prior_as_a_number(value: float) -> None:
-    assert check_inclusion_prior(value, 3).fixed.tolist() == [value] * 3
+    assert check_inclusion_prior(value, Interactions.pairs(3)).fixed.tolist() == [value] * 3
 
 
 def test_inclusion_prior_as_a_matrix() -> None:
     matrix = np.array([[9, 0, 0.3], [0, 9, np.nan], [0.3, np.nan, -9]])
-    prior = check_inclusion_prior(pd.DataFrame(matrix), 3)
+    prior = check_inclusion_prior(pd.DataFrame(matrix), Interactions.pairs(3))
     np.testing.assert_array_equal(prior.fixed, [0, 0.3, np.nan])
     assert (prior.a, prior.b) == (5.0, 5.0)
 
 
 def test_a_matrix_of_two_nodes_is_not_a_pair() -> None:
-    assert check_inclusion_prior([[0, 1], [1, 0]], 2).fixed.tolist() == [1.0]
+    assert check_inclusion_prior([[0, 1], [1, 0]], Interactions.pairs(2)).fixed.tolist() == [1.0]
 
 
 @given(st.integers(2, 7), st.randoms(use_true_random=False))
@@ -402,7 +403,7 @@ def test_a_matrix_of_two_nodes_is_not_a_pair() -> None:
 def test_matrix_order_is_that_of_triu_indices(n_nodes: int, random: object) -> None:
     matrix = np.random.default_rng(n_nodes).random((n_nodes, n_nodes))
     matrix = (matrix + matrix.T) / 2
-    fixed = check_inclusion_prior(matrix, n_nodes).fixed
+    fixed = check_inclusion_prior(matrix, Interactions.pairs(n_nodes)).fixed
     np.testing.assert_array_equal(fixed, matrix[np.triu_indices(n_nodes, 1)])
 
 
@@ -434,11 +435,11 @@ ASYMMETRIC = [[0, 0.5, 0.1], [0.5, 0, 0.2], [0.1, 0.3, 0]]
 )
 def test_bad_inclusion_priors(value: object, expected: str) -> None:
     with pytest.raises(InputError, match=f"(?s)inclusion_prior.*{expected}"):
-        check_inclusion_prior(value, 3)
+        check_inclusion_prior(value, Interactions.pairs(3))
 
 
 def test_bad_pairs_are_called_by_their_names() -> None:
-    text = message(check_inclusion_prior, ASYMMETRIC, 3, ["a", "b", "c"])
+    text = message(check_inclusion_prior, ASYMMETRIC, Interactions.pairs(3), ["a", "b", "c"])
     assert "('b', 'c')" in text
 
 

@@ -15,7 +15,7 @@ from slabfield.chains.chain_run import run_chain
 from slabfield.configuration import bayes_exact, gold_standard, paper
 from slabfield.inference import enumeration
 from slabfield.models.binary import BinaryPairwise
-from slabfield.models.loglinear import Interaction, LogLinear
+from slabfield.models.loglinear import FeatureTable, LogLinear
 from slabfield.priors import Prior
 
 
@@ -29,7 +29,7 @@ def toy() -> LogLinear:
     triple[1, 1, 1:, 0] = 1
     pair = np.zeros((2, 3, 2))
     pair[1, 1, 0] = pair[1, 2, 1] = 1
-    return LogLinear((2, 2, 3), [Interaction((0, 1, 2), triple), Interaction((1, 2), pair)])
+    return LogLinear((2, 2, 3), [FeatureTable((0, 1, 2), triple), FeatureTable((1, 2), pair)])
 
 
 def toy_problem() -> Problem:

@@ -8,21 +8,23 @@ import pytest
 
 from slabfield import SpikeSlabMRF
 from slabfield.datasets import make_block
+from slabfield.models.interactions import Interactions
 from slabfield.validation import InputError, check_edge_prior
 
 NAMES = ["a", "b", "c", "d"]
+PAIRS = Interactions.pairs(4)
 FRAME = pd.DataFrame(make_block(60, random_state=3, n_groups=1).rows, columns=NAMES)
 NAN = np.nan
 
 
 def edges(inclusion_prior: Any = (5, 5), **known: Any) -> list[float | None]:
     """Probabilities of ab, ac, ad, bc, bd, cd; None where p0 is learned."""
-    fixed = check_edge_prior(inclusion_prior, NAMES, **known).fixed
+    fixed = check_edge_prior(inclusion_prior, NAMES, PAIRS, **known).fixed
     return [None if np.isnan(value) else value for value in fixed.tolist()]
 
 
 def test_nothing_known() -> None:
-    prior = check_edge_prior((2, 7), NAMES)
+    prior = check_edge_prior((2, 7), NAMES, PAIRS)
     assert (prior.a, prior.b) == (2, 7)
     assert edges() == [None] * 6
     assert edges(0.3) == [0.3] * 6
@@ -35,7 +37,7 @@ def test_names_indices_and_either_order() -> None:
         assert edges(forbid=forbid, require=[("d", "c")]) == expected
     assert edges(forbid=pd.DataFrame({"x": ["a"], "y": ["b"]}).to_numpy()) == [0] + [None] * 5
     # a learned p0 keeps its prior, and a fixed one its value
-    prior = check_edge_prior((2, 7), NAMES, forbid=[(0, 1)])
+    prior = check_edge_prior((2, 7), NAMES, PAIRS, forbid=[(0, 1)])
     assert (prior.a, prior.b) == (2, 7)
     assert edges(0.3, forbid=[(0, 1)]) == [0, *[0.3] * 5]
 
@@ -43,7 +45,7 @@ def test_names_indices_and_either_order() -> None:
 def test_every_pair_has_its_index() -> None:
     first, second = np.triu_indices(4, 1)
     for edge, pair in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
-        found = check_edge_prior((5, 5), NAMES, require=[pair]).fixed
+        found = check_edge_prior((5, 5), NAMES, PAIRS, require=[pair]).fixed
         assert np.flatnonzero(found == 1).tolist() == [edge]
 
 

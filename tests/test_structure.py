@@ -241,7 +241,7 @@ def test_the_ising_scale_is_the_mean_over_draws() -> None:
     for edges, own in zip(
         posterior.draws.coupling.reshape(-1, 6), posterior.draws.bias.reshape(-1, 4), strict=True
     ):
-        converted.append(BinaryField(own, posterior.matrix(edges)).to_ising())
+        converted.append(BinaryField(own, posterior.interactions.as_matrix(edges)).to_ising())
     np.testing.assert_allclose(bias, np.mean([one for one, _ in converted], axis=0))
     np.testing.assert_allclose(coupling, np.mean([one for _, one in converted], axis=0))
 

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from slabfield.models.interactions import Interactions
+
 Array = NDArray[np.float64]
 
 DENSE_LIMIT = 400_000_000
@@ -56,7 +58,7 @@ class ChainDraws(NamedTuple):
 
 
 class Draws:
-    """Draws of all chains. Edges are in the order of ``numpy.triu_indices(D, 1)``.
+    """Draws of all chains. Edges are in the order of ``interactions``.
 
     Only present edges are stored. ``present`` and ``coupling`` are dense arrays of all edges, and
     :meth:`of_edges` returns those of some edges. Their first two axes are chain and draw.
@@ -123,6 +125,11 @@ class Draws:
         values = sparse_where(present.reshape(-1, n_edges), coupling.reshape(-1, n_edges))
         not_recorded = np.full(n_edges, np.nan)
         return cls(n_chains, n_draws, values, bias, p0, sigma0, potential, not_recorded)
+
+    @cached_property
+    def interactions(self) -> Interactions:
+        """The candidate edges: all pairs of nodes."""
+        return Interactions.pairs(self.bias.shape[-1])
 
     @property
     def n_edges(self) -> int:

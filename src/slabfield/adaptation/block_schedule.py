@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from slabfield.adaptation.edge_swaps import SwapCandidate, swap_blocks
 from slabfield.adaptation.preconditioner import Problem
-from slabfield.kernels.block_table import edge_number
 from slabfield.likelihood.blocks import MOST_NODES
+from slabfield.models.interactions import Interactions
 from slabfield.models.protocol import Sums
 from slabfield.moves.block_sweep import Plan
 from slabfield.moves.chain_state import ChainState
@@ -273,10 +273,10 @@ def undecided(probability: NDArray[np.float64]) -> NDArray[np.bool_]:
 def covered_by(blocks: NDArray[np.int64], n_nodes: int, n_edges: int) -> NDArray[np.bool_]:
     """Mark the edges that lie within a block."""
     covered = np.zeros(n_edges, np.bool_)
-    ordered = np.sort(blocks, axis=1)
-    for high in range(ordered.shape[1]):
+    pairs = Interactions.pairs(n_nodes)
+    for high in range(blocks.shape[1]):
         for low in range(high):
-            covered[edge_number.py_func(n_nodes, ordered[:, low], ordered[:, high])] = True
+            covered[pairs.find(blocks[:, low], blocks[:, high])] = True
     return covered
 
 

@@ -121,7 +121,7 @@ def weighted_sums(
             weighted = x * weights[start : start + ROWS_AT_A_TIME, None]
             bias += weighted.sum(axis=0)
             pairs += weighted.T @ x
-    return Sums(float(weights.sum()), bias, pairs[model.ends])
+    return Sums(float(weights.sum()), bias, model.interactions.of_matrix(pairs))
 
 
 def fingerprint(table: encoding.CodedTable) -> str:

@@ -492,10 +492,11 @@ add_probability, delete_probability, pseudo_weight : optional
         return replace(base, **{k: type(getattr(base, k))(given[k]) for k in given})
 
     def _problem(self, table: encoding.CodedTable, settings: Settings) -> Problem:
-        n_nodes = table.rows.shape[1]
+        model = BinaryPairwise(table.rows.shape[1])
         inclusion = validation.check_edge_prior(
-            self.inclusion_prior, table.names, forbid=self.forbid, require=self.require,
-            communities=self.communities, within=self.within, between=self.between,
+            self.inclusion_prior, table.names, model.interactions, forbid=self.forbid,
+            require=self.require, communities=self.communities, within=self.within,
+            between=self.between,
         )  # fmt: skip
         slab = validation.check_slab_prior(self.slab_prior)
         prior = Prior(
@@ -503,7 +504,6 @@ add_probability, delete_probability, pseudo_weight : optional
             float(self.bias_scale) ** -2, inclusion.fixed,
         )  # fmt: skip
         state_memory(table, settings, self.n_chains, self.max_memory, verbose=self.progress)
-        model = BinaryPairwise(n_nodes)
         rows, times, sums = rows_and_sums(model, table, settings.engine, settings.restart)
         missing_entries = new_missing_entries(model, rows, table.missing[: len(rows)])
         return Problem(model, rows, sums, prior, missing_entries, times)

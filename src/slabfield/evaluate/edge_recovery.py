@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from slabfield import validation
 from slabfield.models.field import BinaryField
+from slabfield.models.interactions import Interactions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -245,7 +246,7 @@ def _upper(matrix: Any, name: str) -> Array:
     elif not np.array_equal(values, values.T):
         found = "one that is not"
     else:
-        return np.asarray(values[np.triu_indices(len(values), 1)])
+        return Interactions.pairs(len(values)).of_matrix(values)
     raise validation.InputError(
         f"{name} must be a symmetric matrix over at least two nodes; found {found}. "
         "Pass an array of shape (D, D), a BinaryField or a fitted estimator."

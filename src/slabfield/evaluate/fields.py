@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -122,16 +121,10 @@ def field_of_draw(posterior: Posterior, draw: int) -> BinaryField:
     values, size = posterior.draws.values, posterior.n_nodes
     begin, end = values.indptr[draw : draw + 2]
     coupling = np.zeros((size, size))
-    first, second = _ends(size)
-    edges = values.indices[begin:end]
-    coupling[first[edges], second[edges]] = values.data[begin:end]
+    first, second = posterior.interactions.ends_of(values.indices[begin:end])
+    coupling[first, second] = values.data[begin:end]
     bias = posterior.draws.bias.reshape(-1, size)[draw]
     return BinaryField(bias, coupling + coupling.T)
-
-
-@lru_cache(maxsize=8)
-def _ends(n_nodes: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    return np.triu_indices(n_nodes, 1)
 
 
 def check_rows(rows: ArrayLike, n_nodes: int) -> NDArray[np.uint8]:

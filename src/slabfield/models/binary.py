@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from slabfield.models.field import BinaryField
-from slabfield.models.protocol import Array, Integers, Sums
+from slabfield.models.interactions import Integers, Interactions
+from slabfield.models.protocol import Array, Model, Sums
 
 
 @dataclass(frozen=True)
-class BinaryPairwise:
-    """All pairs of D binary nodes as candidate edges, in the order of ``triu_indices(D, 1)``.
+class BinaryPairwise(Model):
+    """All pairs of D binary nodes as candidate edges, with one coupling each.
 
     Examples
     --------
@@ -29,15 +30,14 @@ class BinaryPairwise:
     n_nodes: int
 
     @cached_property
-    def ends(self) -> tuple[Integers, Integers]:
-        """First and second node of every edge."""
-        first, second = np.triu_indices(self.n_nodes, 1)
-        return first.astype(np.int64), second.astype(np.int64)
+    def interactions(self) -> Interactions:
+        """All pairs of nodes."""
+        return Interactions.pairs(self.n_nodes)
 
     @property
-    def n_interactions(self) -> int:
-        """Number of candidate edges."""
-        return self.n_nodes * (self.n_nodes - 1) // 2
+    def ends(self) -> tuple[Integers, Integers]:
+        """First and second node of every edge."""
+        return self.interactions.ends
 
     @property
     def n_states(self) -> Integers:
@@ -49,19 +49,10 @@ class BinaryPairwise:
         """One bias for every node."""
         return self.n_nodes
 
-    @cached_property
-    def group_start(self) -> Integers:
-        """Edge e owns parameter e."""
-        return np.arange(self.n_interactions + 1, dtype=np.int64)
-
     @property
     def single_binary(self) -> bool:
         """Every feature is x_i x_j."""
         return True
-
-    def group(self, interaction: int) -> slice:
-        """Slice of ``coupling`` that an edge owns."""
-        return slice(interaction, interaction + 1)
 
     def statistics(self, rows: Any) -> tuple[Array, Array]:
         """Features of each row: the states, and their products for all pairs."""
@@ -72,13 +63,11 @@ class BinaryPairwise:
     def sums(self, rows: Any) -> Sums:
         """Sums over the rows, from one matrix product."""
         x = np.asarray(rows, dtype=np.float64)
-        return Sums(float(len(x)), x.sum(axis=0), (x.T @ x)[self.ends])
+        return Sums(float(len(x)), x.sum(axis=0), self.interactions.of_matrix(x.T @ x))
 
     def field(self, bias: Array, coupling: Array) -> BinaryField:
         """Field with these parameters."""
-        matrix = np.zeros((self.n_nodes, self.n_nodes))
-        matrix[self.ends] = coupling
-        return BinaryField(bias, matrix + matrix.T)
+        return BinaryField(bias, self.interactions.as_matrix(coupling))
 
     def log_potential(self, rows: Any, bias: Array, coupling: Array) -> Array:
         """Unnormalized log probability of each row (equation 1)."""

@@ -10,14 +10,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from slabfield.models.protocol import Array, Integers, Sums
+from slabfield.models.interactions import Integers, Interactions
+from slabfield.models.protocol import Array, Model, Sums
 
 
-class Interaction(NamedTuple):
-    """A clique of nodes and the values of its features for every joint state of the clique.
+class FeatureTable(NamedTuple):
+    """The nodes of an interaction, and its features for every joint state of these nodes.
 
-    ``values`` has one axis for each node of the clique and a last axis for the parameters of the
-    group.
+    ``values`` has one axis for each node and a last axis for the parameters of the group.
     """
 
     nodes: tuple[int, ...]
@@ -40,7 +40,7 @@ class Cliques(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class LogLinear:
+class LogLinear(Model):
     """Nodes with any number of states, and interactions defined by tables of feature values.
 
     Node i has ``states[i] - 1`` biases, one for the indicator of each of its states 1, 2, ...
@@ -48,19 +48,19 @@ class LogLinear:
     Examples
     --------
     >>> import numpy as np
-    >>> from slabfield.models.loglinear import Interaction, LogLinear
+    >>> from slabfield.models.loglinear import FeatureTable, LogLinear
     >>> triple = np.zeros((2, 2, 2, 1))
     >>> triple[1, 1, 1, 0] = 1
-    >>> model = LogLinear((2, 2, 2), [Interaction((0, 1, 2), triple)])
+    >>> model = LogLinear((2, 2, 2), [FeatureTable((0, 1, 2), triple)])
     >>> model.sums([[1, 1, 1], [1, 0, 1]]).coupling
     array([1.])
     """
 
     states: Sequence[int]
-    interactions: Sequence[Interaction]
+    tables: Sequence[FeatureTable]
 
     def __post_init__(self) -> None:
-        for nodes, values in self.interactions:
+        for nodes, values in self.tables:
             expected = tuple(self.states[i] for i in nodes)
             if np.shape(values)[:-1] != expected or len(set(nodes)) != len(nodes):
                 raise ValueError(
@@ -69,10 +69,14 @@ class LogLinear:
                     f"{np.shape(values)}. Pass values[x_1, x_2, ..., k]."
                 )
 
-    @property
-    def n_interactions(self) -> int:
-        """Number of candidate interactions."""
-        return len(self.interactions)
+    @cached_property
+    def interactions(self) -> Interactions:
+        """One interaction for each table."""
+        return Interactions.of_cliques(
+            len(self.states),
+            (nodes for nodes, _ in self.tables),
+            (np.shape(values)[-1] for _, values in self.tables),
+        )
 
     @property
     def n_states(self) -> Integers:
@@ -85,22 +89,10 @@ class LogLinear:
         return int(np.sum(self.n_states - 1))
 
     @cached_property
-    def group_start(self) -> Integers:
-        """Index in ``coupling`` at which the parameters of each interaction start."""
-        sizes = [np.shape(values)[-1] for _, values in self.interactions]
-        return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-
-    @cached_property
     def single_binary(self) -> bool:
         """Whether every group is one parameter of a 0/1 feature and every node has two states."""
-        features = all(
-            np.shape(v)[-1] == 1 and np.isin(v, (0, 1)).all() for _, v in self.interactions
-        )
+        features = all(np.shape(v)[-1] == 1 and np.isin(v, (0, 1)).all() for _, v in self.tables)
         return features and bool(np.all(self.n_states == 2))
-
-    def group(self, interaction: int) -> slice:
-        """Slice of ``coupling`` that an interaction owns."""
-        return slice(int(self.group_start[interaction]), int(self.group_start[interaction + 1]))
 
     def statistics(self, rows: ArrayLike) -> tuple[Array, Array]:
         """Indicators of the states and values of all features, for each row."""
@@ -108,7 +100,7 @@ class LogLinear:
         indicators = [x[:, i] == v for i, k in enumerate(self.states) for v in range(1, k)]
         features = [
             np.asarray(values, dtype=np.float64)[tuple(x[:, i] for i in nodes)]
-            for nodes, values in self.interactions
+            for nodes, values in self.tables
         ]
         return np.column_stack(indicators).astype(np.float64), np.column_stack(features)
 
@@ -138,23 +130,21 @@ class LogLinear:
     @cached_property
     def cliques(self) -> Cliques:
         """The model as flat arrays, for compiled loops."""
-        nodes, strides, tables, touching = [], [], [], [[] for _ in self.states]  # type: ignore[var-annotated]
-        clique_start, table_start = [0], [0]
-        for alpha, (members, values) in enumerate(self.interactions):
+        strides, tables, touching = [], [], [[] for _ in self.states]  # type: ignore[var-annotated]
+        table_start = [0]
+        for alpha, (nodes, values) in enumerate(self.tables):
             table = np.ascontiguousarray(values, dtype=np.float64)
-            nodes.extend(members)
             strides.extend(s // table.itemsize for s in table.strides[:-1])
             tables.append(table.ravel())
-            clique_start.append(len(nodes))
             table_start.append(table_start[-1] + table.size)
-            for i in members:
+            for i in nodes:
                 touching[i].append(alpha)
         return Cliques(
             self.n_states,
             np.concatenate([[0], np.cumsum(self.n_states - 1)]).astype(np.int64),
-            self.group_start,
-            np.array(clique_start, dtype=np.int64),
-            np.array(nodes, dtype=np.int64),
+            self.interactions.group_start,
+            self.interactions.node_start,
+            self.interactions.nodes,
             np.array(strides, dtype=np.int64),
             np.array(table_start, dtype=np.int64),
             np.concatenate([*tables, np.zeros(0)]),

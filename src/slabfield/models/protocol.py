@@ -7,8 +7,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from slabfield.models.interactions import Integers, Interactions
+
 Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 class Sums(NamedTuple):
@@ -24,8 +25,12 @@ class Model(Protocol):
 
     Parameters are two flat arrays: ``bias``, always in the model, and ``coupling``, of which
     interaction alpha owns the slice ``group(alpha)``. Code that uses a model must not assume that
-    a group has one parameter or that an interaction has two nodes.
+    a group has one parameter or that an interaction has two nodes. Models inherit from this class.
     """
+
+    @property
+    def interactions(self) -> Interactions:
+        """The candidate interactions: their nodes, and the groups of parameters they own."""
 
     @property
     def n_states(self) -> Integers:
@@ -36,15 +41,8 @@ class Model(Protocol):
         """Number of bias parameters."""
 
     @property
-    def group_start(self) -> Integers:
-        """Start of the group of each interaction in ``coupling``, and the end of the last."""
-
-    @property
     def single_binary(self) -> bool:
         """Whether every group is one parameter of a 0/1 feature (and every node is 0/1)."""
-
-    def group(self, interaction: int) -> slice:
-        """Slice of ``coupling`` that an interaction owns."""
 
     def statistics(self, rows: Any) -> tuple[Array, Array]:
         """Bias features (N, n_biases) and coupling features (N, n_couplings) of each row."""
@@ -57,3 +55,17 @@ class Model(Protocol):
 
     def conditional(self, node: int, rows: Any, bias: Array, coupling: Array) -> Array:
         """Probability of each state of a node given the rest of each row, (N, n_states[node])."""
+
+    @property
+    def n_interactions(self) -> int:
+        """Number of candidate interactions."""
+        return len(self.interactions)
+
+    @property
+    def group_start(self) -> Integers:
+        """Start of the group of each interaction in ``coupling``, and the end of the last."""
+        return self.interactions.group_start
+
+    def group(self, interaction: int) -> slice:
+        """Slice of ``coupling`` that an interaction owns."""
+        return self.interactions.group(interaction)

@@ -20,7 +20,7 @@ from slabfield.plots._style import (
     PALE,
     PLAIN,
     SMALL,
-    edge_name,
+    edge_names,
     headline,
     short_name,
     tidy,
@@ -128,11 +128,7 @@ def _edge_set(posterior: Posterior) -> DiagnosticSet:
     low, high = UNDECIDED_RANGE
     checked = (posterior.edge_probability >= low) & (posterior.edge_probability <= high)
     checked[worst] = True
-    first, second = np.triu_indices(posterior.n_nodes, 1)
-    names = [
-        edge_name(posterior.feature_names, (int(i), int(j)), 12)
-        for i, j in zip(first, second, strict=True)
-    ]
+    names = edge_names(posterior, longest=12)
     return DiagnosticSet("undecided edge", "o", BLUE, names, rhat, ess, checked, worst)
 
 

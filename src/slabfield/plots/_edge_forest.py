@@ -13,7 +13,7 @@ from slabfield.plots._style import (
     ORANGE,
     PLAIN,
     SMALL,
-    edge_name,
+    edge_names,
     headline,
     list_size,
     tidy,
@@ -67,19 +67,16 @@ def edge_forest(
     lower, upper = posterior.coupling_interval(mass)
     chosen, n_probable = _strongest(posterior, threshold, n_edges)
     ax = check_panels(ax, 1, list_size(len(chosen)))[0]
-    first, second = np.triu_indices(posterior.n_nodes, 1)
-    labels = []
     ax.axvline(0, color=GREY, linewidth=0.8, zorder=1)
-    for place, edge in enumerate(chosen):
-        i, j = int(first[edge]), int(second[edge])
+    ends = posterior.interactions.cliques(chosen)
+    for place, (edge, (i, j)) in enumerate(zip(chosen, ends, strict=True)):
         mean = posterior.edge_mean[edge]
         color, marker = (BLUE, "o") if mean >= 0 else (ORANGE, "s")
         if np.isfinite(lower[i, j]):
             ax.plot([lower[i, j], upper[i, j]], [place, place], color=color, linewidth=1.6)
         ax.plot(mean, place, marker=marker, color=color, markersize=5, linestyle="none")
         _write_probability(ax, place, posterior.edge_probability[edge])
-        labels.append(edge_name(posterior.feature_names, (i, j)))
-    ax.set_yticks(range(len(chosen)), labels, **PLAIN)
+    ax.set_yticks(range(len(chosen)), edge_names(posterior, chosen), **PLAIN)
     ax.set_ylim(len(chosen) - 0.4, -1.4)
     _write_beside(ax, -1, "probability")
     tidy(ax, grid="x")

@@ -22,7 +22,7 @@ from slabfield.plots._style import (
     ORANGE,
     PLAIN,
     SMALL,
-    edge_name,
+    edge_names,
     headline,
     tidy,
 )
@@ -95,7 +95,7 @@ def evidence(
     posterior = check_posterior(posterior)
     threshold = check_number("threshold", threshold, 1, include_low=False)
     view = check_choice("view", view, VIEWS)
-    factor = posterior.bayes_factor[np.triu_indices(posterior.n_nodes, 1)]
+    factor = posterior.interactions.of_matrix(posterior.bayes_factor)
     evidence_class = classify_edges(factor, threshold)
     as_network = view == "network" or (view == "auto" and posterior.n_nodes <= MAX_NETWORK_NODES)
     if as_network:
@@ -131,7 +131,7 @@ def _draw_network(ax: Axes, posterior: Posterior, evidence_class: NDArray[np.str
         place_network(posterior.inclusion_probability, np.nan_to_num(posterior.coupling_mean)),
         posterior.feature_names,
     )
-    first, second = np.triu_indices(posterior.n_nodes, 1)
+    first, second = posterior.interactions.ends
     for level, name in enumerate(("absent", "undecided", "present")):
         style, chosen = STYLES[name], evidence_class == name
         lines = bent_lines(places, boxes, first[chosen], second[chosen])
@@ -200,9 +200,8 @@ def _label_factors(ax: Axes, bound: float, limit: float, threshold: float) -> No
 
 def _name_most_supported(ax: Axes, posterior: Posterior, order: NDArray[np.intp]) -> None:
     """Name the most supported edges at the lower left, which a falling curve leaves free."""
-    first, second = np.triu_indices(posterior.n_nodes, 1)
     named = [e for e in order[:MAX_NAMES] if posterior.edge_probability[e] >= 0.5]
-    names = [edge_name(posterior.feature_names, (int(first[e]), int(second[e]))) for e in named]
+    names = edge_names(posterior, named)
     if names:
         ax.text(
             0.02, 0.03, "most supported:\n" + "\n".join(names), transform=ax.transAxes,

@@ -66,13 +66,16 @@ def find_edge(posterior: Posterior, pair: object) -> int:
     Returns
     -------
     int
-        Index in the order of ``numpy.triu_indices(D, 1)``.
+        Index in the order of the interactions.
 
     Examples
     --------
     >>> from types import SimpleNamespace
+    >>> from slabfield.models.interactions import Interactions
     >>> from slabfield.plots._inputs import find_edge
-    >>> find_edge(SimpleNamespace(n_nodes=3, feature_names=["a", "b", "c"]), ("c", "a"))
+    >>> names = ["a", "b", "c"]
+    >>> posterior = SimpleNamespace(interactions=Interactions.pairs(3), feature_names=names)
+    >>> find_edge(posterior, ("c", "a"))
     1
     """
     if not isinstance(pair, Sequence | np.ndarray) or isinstance(pair, str) or len(pair) != 2:
@@ -80,13 +83,13 @@ def find_edge(posterior: Posterior, pair: object) -> int:
             f"An edge must be a pair of nodes; got {shown_value(pair)}. Pass, for example, "
             f"({posterior.feature_names[0]!r}, {posterior.feature_names[-1]!r})."
         )
-    i, j = sorted(_find_node(posterior, node) for node in pair)
+    i, j = (_find_node(posterior, node) for node in pair)
     if i == j:
         raise InputError(
             f"An edge must join two nodes; got {posterior.feature_names[i]!r} twice. Pass two "
             "different nodes."
         )
-    return i * posterior.n_nodes - i * (i + 1) // 2 + j - i - 1
+    return int(posterior.interactions.find(i, j))
 
 
 def check_panels(ax: Any, n: int, size: tuple[float, float]) -> NDArray[Any]:

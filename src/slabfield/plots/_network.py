@@ -10,6 +10,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
+from slabfield.models.interactions import Interactions
 from slabfield.plots._inputs import check_panels, check_posterior
 from slabfield.plots._layout import bent_lines, part_boxes, place_network, strongest_coupling
 from slabfield.plots._style import BLUE, DASHES, GREY, ORANGE, PLAIN, SMALL, headline, short_name
@@ -87,7 +88,7 @@ def network(posterior: NetworkSource, threshold: float = 0.5, ax: Axes | None = 
     strongest = strongest_coupling(probability, strength)
     ax = check_panels(ax, 1, network_size(len(names)))[0]
     places, boxes = fit_names(ax, place_network(probability, strength), names)
-    rows, columns = np.triu_indices(len(names), 1)
+    rows, columns = Interactions.pairs(len(names)).ends
     drawn = (probability[rows, columns] >= threshold) & (probability[rows, columns] > 0)
     rows, columns = rows[drawn], columns[drawn]
     _draw_edges(ax, places, boxes, rows, columns, probability, strength, strongest)

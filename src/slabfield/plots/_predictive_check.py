@@ -17,7 +17,7 @@ from slabfield.plots._style import (
     ORANGE,
     PLAIN,
     SMALL,
-    edge_name,
+    edge_names,
     headline,
     tidy,
 )
@@ -87,18 +87,17 @@ def predictive_check(
     random_state = check_positive_int("random_state", random_state, low=0)
     rows = check_rows(posterior, X, binarize)
     replicates = replicate_pairs(posterior, len(rows), n_draws, random_state)
-    upper = np.triu_indices(posterior.n_nodes, 1)
-    observed = (rows.T @ rows / len(rows))[upper]
-    replicated = replicates.pairs[:, *upper]
+    observed = posterior.interactions.of_matrix(rows.T @ rows / len(rows))
+    replicated = posterior.interactions.of_matrix(replicates.pairs)
     low, high = np.quantile(replicated, [(1 - mass) / 2, (1 + mass) / 2], axis=0)
     mean, sd = replicated.mean(axis=0), replicated.std(axis=0)
     outside = (observed < low) | (observed > high)
     ax = check_panels(ax, 1, (5.6, 5.4))[0]
     _draw_pairs(ax, observed, mean, low, high, outside)
     z_score = np.abs(observed - mean) / np.maximum(sd, 1 / (2 * len(rows)))
-    worst, pairs = np.flatnonzero(outside), list(zip(*map(np.ndarray.tolist, upper), strict=True))
+    worst = np.flatnonzero(outside)
     worst = worst[np.argsort(-z_score[worst], kind="stable")][:n_named]
-    _name_worst(ax, [edge_name(posterior.feature_names, pairs[edge]) for edge in worst])
+    _name_worst(ax, edge_names(posterior, worst))
     n_outside = int(outside.sum())
     headline(ax, f"{n_outside} of {observed.size} pairs outside {100 * mass:g}% of replicates")
     return ax

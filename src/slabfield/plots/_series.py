@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slabfield.plots._inputs import check_posterior, find_edge
-from slabfield.plots._style import edge_name
+from slabfield.plots._style import edge_names
 from slabfield.posterior import Posterior
 from slabfield.posterior.diagnostics import rhat_and_ess
 from slabfield.validation import InputError
@@ -131,6 +131,5 @@ def _find_series(posterior: Posterior, item: Any) -> Series:
         return Series(item, np.asarray(values, dtype=np.float64))
     edge = find_edge(posterior, item)
     present, coupling = draws.of_edges([edge])
-    first, second = np.triu_indices(posterior.n_nodes, 1)
-    label = edge_name(posterior.feature_names, (int(first[edge]), int(second[edge])))
+    (label,) = edge_names(posterior, [edge])
     return Series(label, coupling[..., 0], present[..., 0])

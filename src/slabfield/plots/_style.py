@@ -11,6 +11,9 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
+
+from slabfield.posterior import Posterior
 
 # Palette of Okabe and Ito, safe for color-blind readers; the colors also differ in lightness
 BLUE, ORANGE, SKY, GREY, PALE, INK = (
@@ -51,16 +54,23 @@ def short_name(name: str, longest: int = MAX_NAME_LENGTH) -> str:
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
 
 
-def edge_name(names: list[str], edge: tuple[int, int], longest: int = MAX_NAME_LENGTH) -> str:
-    """Return the name of an edge: the names of its nodes, joined by a hyphen.
+def edge_names(
+    posterior: Posterior, edges: ArrayLike | None = None, longest: int = MAX_NAME_LENGTH
+) -> list[str]:
+    """Return the names of all edges, or of some: the names of the nodes, cut, with a hyphen.
 
     Examples
     --------
-    >>> from slabfield.plots._style import edge_name
-    >>> edge_name(["sleep", "work"], (0, 1))
-    'sleep - work'
+    >>> from types import SimpleNamespace
+    >>> from slabfield.models.interactions import Interactions
+    >>> from slabfield.plots._style import edge_names
+    >>> names = ["sleep", "work", "joy"]
+    >>> posterior = SimpleNamespace(interactions=Interactions.pairs(3), feature_names=names)
+    >>> edge_names(posterior, [0, 2])
+    ['sleep - work', 'work - joy']
     """
-    return " - ".join(short_name(names[node], longest) for node in edge)
+    names = [short_name(name, longest) for name in posterior.feature_names]
+    return posterior.interactions.labels(names, edges)
 
 
 def new_axes(width: float, height: float) -> Axes:

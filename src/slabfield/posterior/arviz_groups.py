@@ -51,7 +51,7 @@ def data_groups(posterior: Posterior, X: Any, binarize: Any) -> dict[str, xr.Dat
     from slabfield.posterior.predictive import check_rows, replicate_pairs
 
     rows = check_rows(posterior, X, binarize)
-    upper = np.triu_indices(posterior.n_nodes, 1)
+    of_pairs = posterior.interactions.of_matrix
     observed = rows.T @ rows / len(rows)
     n_replicates = min(N_REPLICATES, posterior.draws.n_chains * posterior.draws.n_draws)
     replicates = replicate_pairs(posterior, len(rows), n_replicates, SEED)
@@ -62,7 +62,7 @@ def data_groups(posterior: Posterior, X: Any, binarize: Any) -> dict[str, xr.Dat
         "observed_data": xr.Dataset(
             {
                 "node_frequency": (("node",), np.diagonal(observed)),
-                "pair_frequency": (("edge",), observed[upper]),
+                "pair_frequency": (("edge",), of_pairs(observed)),
             },
             names,
             {"about": "shares of rows in which the node is 1, and both nodes are 1"},
@@ -72,7 +72,7 @@ def data_groups(posterior: Posterior, X: Any, binarize: Any) -> dict[str, xr.Dat
                 "node_frequency": (
                     (*dims, "node"), np.diagonal(replicates.pairs, axis1=1, axis2=2)[None]
                 ),
-                "pair_frequency": ((*dims, "edge"), replicates.pairs[:, upper[0], upper[1]][None]),
+                "pair_frequency": ((*dims, "edge"), of_pairs(replicates.pairs)[None]),
             },
             {"chain": [0], "draw": np.arange(len(replicates.pairs))} | names,
             {"about": f"the same shares in replicated data sets of the same size, {how}"},

@@ -29,7 +29,9 @@ class Couplings(Summaries):
 
         This is the model-averaged mean; ``coupling_mean`` is the mean given presence.
         """
-        return self.matrix(self.draws.total() / (self.draws.n_chains * self.draws.n_draws))
+        return self.interactions.as_matrix(
+            self.draws.total() / (self.draws.n_chains * self.draws.n_draws)
+        )
 
     def coupling_interval(
         self, mass: float = INTERVAL, given_presence: bool = True
@@ -70,7 +72,7 @@ class Couplings(Summaries):
         for edge, values in _visited(self.draws, 2 if given_presence else 1):
             all_draws = values if given_presence else _with_zeros(values, n_all)
             bounds[edge] = array_stats().hdi(all_draws, mass)
-        return self.matrix(bounds[:, 0]), self.matrix(bounds[:, 1])
+        return self.interactions.as_matrix(bounds[:, 0]), self.interactions.as_matrix(bounds[:, 1])
 
     def to_ising(self) -> tuple[Array, Array]:
         """Posterior means on the scale of states -1 and +1, averaged over graphs.

@@ -168,13 +168,11 @@ def _draw_coordinates(posterior: Posterior) -> dict[str, Any]:
 
 def edge_coordinates(posterior: Posterior) -> dict[str, Any]:
     """Coordinates of the edges: the nodes they join and, unless there are too many, their names."""
-    first, second = (nodes.astype(np.int32) for nodes in np.triu_indices(posterior.n_nodes, 1))
+    interactions = posterior.interactions
+    first, second = (nodes.astype(np.int32) for nodes in interactions.ends)
     coordinates: dict[str, Any] = {"node_1": (("edge",), first), "node_2": (("edge",), second)}
     if first.size <= MAX_NAMED:
-        names = printable(posterior.feature_names)
-        coordinates["edge"] = [
-            f"{names[i]} - {names[j]}" for i, j in zip(first, second, strict=True)
-        ]
+        coordinates["edge"] = interactions.labels(printable(posterior.feature_names))
     return coordinates
 
 

@@ -103,8 +103,7 @@ def unconverged_summaries(posterior: Posterior) -> list[str]:
         )
     edges = unconverged_edges(posterior)
     if edges.size:
-        first, second = np.triu_indices(posterior.n_nodes, 1)
-        shown = ", ".join(f"{names[first[e]]} - {names[second[e]]}" for e in edges[:3])
+        shown = ", ".join(posterior.interactions.labels(names, edges[:3]))
         problems.append(
             f"{edges.size} undecided {'edge has' if edges.size == 1 else 'edges have'} too few "
             f"effective draws, or the chains disagree (worst: {shown}). These inclusion "

@@ -78,7 +78,7 @@ class Structure(Summaries):
         given = np.asarray(prior["edges"], dtype=np.float64)
         mean = prior["a"] / (prior["a"] + prior["b"])
         probability = np.broadcast_to(np.where(np.isnan(given), mean, given), (self.draws.n_edges,))
-        return self.matrix(probability)
+        return self.interactions.as_matrix(probability)
 
     @cached_property
     def bayes_factor(self) -> Array:
@@ -123,7 +123,7 @@ class Structure(Summaries):
         fdr = np.cumsum(1 - self.edge_probability[order]) / np.arange(1, order.size + 1)
         chosen = np.zeros(order.size, np.bool_)
         chosen[order[: np.count_nonzero(fdr <= rate + ROUNDING)]] = True
-        return self._graph(np.flatnonzero(chosen))
+        return self.interactions.as_matrix(chosen)
 
     def top_graphs(self, n: int = 10) -> list[VisitedGraph]:
         """Return the most frequent graphs, with their shares of draws.
@@ -163,10 +163,10 @@ class Structure(Summaries):
         """Sum of absolute couplings at every node, (chain, draw, node)."""
         return self._at_nodes(np.abs(self.draws.values.data))
 
-    def _graph(self, edges: NDArray[np.intp] | NDArray[np.int64]) -> Graph:
-        present = np.zeros(self.draws.n_edges)
-        present[edges] = 1.0
-        return np.asarray(self.matrix(present) == 1)
+    def _graph(self, edges: NDArray[np.int64]) -> Graph:
+        present = np.zeros(self.draws.n_edges, np.bool_)
+        present[edges] = True
+        return self.interactions.as_matrix(present)
 
     def _at_nodes(self, weights: Array) -> Array:
         """Sum the weights of present edges at each of their nodes, draw by draw."""
@@ -174,7 +174,6 @@ class Structure(Summaries):
         n_rows = draws.n_chains * draws.n_draws
         begin = np.repeat(np.arange(n_rows) * size, np.diff(draws.values.indptr))
         total = np.zeros(n_rows * size)
-        for ends in np.triu_indices(size, 1):
-            at = begin + ends[draws.values.indices]
-            total += np.bincount(at, weights, minlength=total.size)
+        for ends in self.interactions.ends_of(draws.values.indices):
+            total += np.bincount(begin + ends, weights, minlength=total.size)
         return total.reshape(draws.n_chains, draws.n_draws, size)

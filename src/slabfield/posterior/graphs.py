@@ -65,11 +65,11 @@ class Networks(Summaries):
                 bias=float(self.bias_mean[k]), expected_degree=float(expected_degree[k])
             )
         probability, coupling = self.edge_probability, np.nan_to_num(self.edge_mean)
-        rows, columns = np.triu_indices(self.n_nodes, 1)
-        for edge in np.flatnonzero(probability >= threshold):
+        chosen, names = np.flatnonzero(probability >= threshold), self.feature_names
+        for edge, (i, j) in zip(chosen, self.interactions.cliques(chosen), strict=True):
             graph.add_edge(
-                self.feature_names[rows[edge]],
-                self.feature_names[columns[edge]],
+                names[i],
+                names[j],
                 inclusion_probability=float(probability[edge]),
                 coupling=float(coupling[edge]),
                 weight=float(abs(coupling[edge])),
@@ -196,14 +196,14 @@ class Networks(Summaries):
     def _graphs(self, n_draws: int) -> Iterator[Any]:
         """Graphs of evenly spaced draws."""
         values, names = self.draws.values, self.feature_names
-        rows, columns = np.triu_indices(self.n_nodes, 1)
         for row in self.draws.evenly_spaced(n_draws):
             graph = self._empty_graph()
             part = slice(values.indptr[row], values.indptr[row + 1])
-            for edge, coupling in zip(values.indices[part], values.data[part], strict=True):
+            edges = self.interactions.cliques(values.indices[part])
+            for (i, j), coupling in zip(edges, values.data[part], strict=True):
                 weight = max(abs(float(coupling)), MIN_WEIGHT)
                 attributes = {"coupling": float(coupling), "weight": weight, "distance": 1 / weight}
-                graph.add_edge(names[rows[edge]], names[columns[edge]], **attributes)
+                graph.add_edge(names[i], names[j], **attributes)
             yield graph
 
 

@@ -175,13 +175,13 @@ class Posterior(Couplings, Structure, Networks):
         """
         import pandas as pd
 
-        rows, columns = np.triu_indices(self.n_nodes, 1)
+        first, second = self.interactions.ends
         names = np.array(self.feature_names, dtype=object)
         sd, lower, upper = sd_and_interval_given_presence(self.draws)
         table = pd.DataFrame(
             {
-                "node_1": names[rows],
-                "node_2": names[columns],
+                "node_1": names[first],
+                "node_2": names[second],
                 "inclusion_probability": self.edge_probability,
                 "mean": self.edge_mean,
                 "sd": sd,

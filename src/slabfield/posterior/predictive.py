@@ -85,7 +85,7 @@ def replicate_pairs(
     runs = GibbsRuns(n_nodes, n_rows, rng)
     for k, row in enumerate(chosen):
         values = np.asarray(posterior.draws.values[[row], :].toarray())[0]
-        field = BinaryField(biases[row], posterior.matrix(values))
+        field = BinaryField(biases[row], posterior.interactions.as_matrix(values))
         if exact:
             states = enumeration.sample(field, n_rows, rng).astype(np.float64).T
         else:

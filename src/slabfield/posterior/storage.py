@@ -15,6 +15,7 @@ from scipy import sparse
 
 from slabfield.draws import DENSE_LIMIT, Draws, sparse_where
 from slabfield.io.atomic import check_target, write_atomically
+from slabfield.models.interactions import Interactions
 from slabfield.posterior.datatree import make_tree
 from slabfield.posterior.integrity import SAVE_AGAIN, append_checksum, check_checksum
 from slabfield.validation import InputError
@@ -112,7 +113,7 @@ def load_posterior(path: str | os.PathLike[str]) -> Posterior:
 
 def _draws(reader: _Reader, n_nodes: int) -> Draws:
     n_chains, n_draws = reader.shape("posterior/p0", 2)
-    n_edges = n_nodes * (n_nodes - 1) // 2
+    n_edges = len(Interactions.pairs(n_nodes))
     shape = (n_chains, n_draws)
     read = reader.numbers
     values = _sparse(reader, shape, n_edges) if reader.has("sparse") else None

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slabfield.draws import Draws
+from slabfield.models.interactions import Interactions
 
 Array = NDArray[np.float64]
 
@@ -32,16 +33,14 @@ class Summaries:
         """Number of nodes, D."""
         return len(self.feature_names)
 
-    def matrix(self, values: Array) -> Array:
-        """Arrange one value per edge in a symmetric (D, D) matrix with a zero diagonal."""
-        matrix = np.zeros((self.n_nodes, self.n_nodes))
-        rows, columns = np.triu_indices(self.n_nodes, 1)
-        matrix[rows, columns] = matrix[columns, rows] = values
-        return matrix
+    @property
+    def interactions(self) -> Interactions:
+        """The candidate edges: all pairs of nodes."""
+        return self.draws.interactions
 
     @cached_property
     def edge_probability(self) -> Array:
-        """Inclusion probability of every edge, in edge order.
+        """Inclusion probability of every edge, in the order of the interactions.
 
         The mean of the conditional probabilities (a Rao-Blackwell estimate: less noisy than the
         share of draws, and not 0 if an edge was never drawn) where the sampler recorded them;
@@ -54,7 +53,7 @@ class Summaries:
 
     @cached_property
     def visit_share(self) -> Array:
-        """Share of draws in which each edge is present, in edge order."""
+        """Share of draws in which each edge is present, in the order of the interactions."""
         return np.asarray(
             self.draws.visits / (self.draws.n_chains * self.draws.n_draws), dtype=np.float64
         )
@@ -62,7 +61,7 @@ class Summaries:
     @cached_property
     def inclusion_probability(self) -> Array:
         """P(edge present given the data) as a symmetric (D, D) matrix, zero on the diagonal."""
-        return self.matrix(self.edge_probability)
+        return self.interactions.as_matrix(self.edge_probability)
 
     @cached_property
     def edge_mean(self) -> Array:
@@ -74,7 +73,7 @@ class Summaries:
     @cached_property
     def coupling_mean(self) -> Array:
         """Mean of couplings given presence, symmetric (D, D), NaN if never present."""
-        return self.matrix(self.edge_mean)
+        return self.interactions.as_matrix(self.edge_mean)
 
     @cached_property
     def bias_mean(self) -> Array:

@@ -112,26 +112,26 @@ def _nodes(posterior: Posterior, probability: Array, strength: Array) -> dict[st
         "y": _numbers(places[:, 1], 5),
         "bias": _numbers(posterior.bias_mean),
         "degree": _numbers(probability.sum(axis=1)),
-        "order": _cluster_order(probability).tolist(),
+        "order": _cluster_order(posterior).tolist(),
     }
 
 
-def _cluster_order(probability: Array) -> NDArray[np.int64]:
+def _cluster_order(posterior: Posterior) -> NDArray[np.int64]:
     """Order nodes by hierarchical clustering on 1 - inclusion probability."""
     from scipy.cluster.hierarchy import leaves_list, linkage
 
-    size = len(probability)
-    distance = 1 - np.clip(probability[np.triu_indices(size, 1)], 0, 1)
-    return np.asarray(leaves_list(linkage(distance, "average", optimal_ordering=size <= 200)))
+    distance = 1 - np.clip(posterior.edge_probability, 0, 1)
+    ordered = linkage(distance, "average", optimal_ordering=posterior.n_nodes <= 200)
+    return np.asarray(leaves_list(ordered))
 
 
 def _edges(posterior: Posterior, kept: NDArray[np.intp]) -> dict[str, Any]:
-    first, second = np.triu_indices(posterior.n_nodes, 1)
+    first, second = posterior.interactions.ends_of(kept)
     _, lower, upper = sd_and_interval_given_presence(posterior.draws)
     rhat, ess = posterior._indicator_diagnostics
     return {
-        "first": first[kept].tolist(),
-        "second": second[kept].tolist(),
+        "first": first.tolist(),
+        "second": second.tolist(),
         # Not rounded: the report compares them with thresholds, as Python does
         "probability": [float(value) for value in posterior.edge_probability[kept]],
         "factor": _numbers(bayes_factors(posterior)[kept]),
@@ -144,12 +144,12 @@ def _edges(posterior: Posterior, kept: NDArray[np.intp]) -> dict[str, Any]:
 
 
 def bayes_factors(posterior: Posterior) -> Array:
-    """Bayes factor of every edge, in edge order; NaN if the prior is not known."""
+    """Bayes factor of every edge; NaN if the prior is not known."""
     try:
         factor = posterior.bayes_factor
     except InputError:
         return np.full(posterior.draws.n_edges, np.nan)
-    return np.asarray(factor[np.triu_indices(posterior.n_nodes, 1)])
+    return posterior.interactions.of_matrix(factor)
 
 
 def _series(posterior: Posterior) -> dict[str, Array]:
@@ -185,17 +185,17 @@ def _worst_edges(posterior: Posterior) -> list[dict[str, Any]]:
     rhat, ess = posterior._indicator_diagnostics
     unconverged = unconverged_edges(posterior).tolist()
     by_ess = np.argsort(ess, kind="stable")[: np.count_nonzero(np.isfinite(ess))].tolist()
-    first, second = np.triu_indices(posterior.n_nodes, 1)
+    worst = list(dict.fromkeys([*unconverged, *by_ess]))[:MAX_WORST]
     return [
         {
-            "first": int(first[edge]),
-            "second": int(second[edge]),
+            "first": first,
+            "second": second,
             "probability": float(posterior.edge_probability[edge]),
             "rhat": _number(float(rhat[edge])),
             "ess": _number(float(ess[edge])),
             "converged": edge not in unconverged,
         }
-        for edge in list(dict.fromkeys([*unconverged, *by_ess]))[:MAX_WORST]
+        for edge, (first, second) in zip(worst, posterior.interactions.cliques(worst), strict=True)
     ]
 
 

@@ -124,11 +124,13 @@ def all_settings(posterior: Posterior) -> str:
 
 
 def _strongest(posterior: Posterior) -> list[str]:
-    names, mean = posterior.feature_names, np.nan_to_num(posterior.edge_mean)
+    mean = np.nan_to_num(posterior.edge_mean)
     supported = np.flatnonzero(posterior.edge_probability >= SUPPORTED)
     chosen = supported[np.argsort(-np.abs(mean[supported]), kind="stable")][:MAX_NAMED]
-    first, second = np.triu_indices(posterior.n_nodes, 1)
-    return [f"{names[first[e]]} - {names[second[e]]} (coupling {mean[e]:.2f})" for e in chosen]
+    labels = posterior.interactions.labels(posterior.feature_names, chosen)
+    return [
+        f"{label} (coupling {mean[edge]:.2f})" for label, edge in zip(labels, chosen, strict=True)
+    ]
 
 
 def _coding(notes: Any) -> str:

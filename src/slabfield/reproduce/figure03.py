@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from slabfield.models.interactions import Interactions
 from slabfield.reproduce.cache import Piece
 from slabfield.reproduce.drawing import STYLES, finish, new_figure
 from slabfield.reproduce.fitted_models import BINS, fit_bayes
@@ -45,10 +46,11 @@ def make(bench: Workbench) -> None:
     both = dict(zip(("Bayes", "Bayes Exact"), found, strict=True))
     likely = np.flatnonzero(both["Bayes Exact"]["probability"] >= MIN_PROBABILITY)
     chosen = np.sort(np.random.default_rng(1).permutation(likely)[:N_EDGES])
-    first, second = np.triu_indices(both["Bayes"]["bias"].size, 1)
+    pairs = Interactions.pairs(both["Bayes"]["bias"].size)
     rows = []
     figure, axes = new_figure(N_EDGES, width=3.1, height=3.0)
-    for ax, edge in zip(axes[0], chosen, strict=False):
+    for ax, edge, (i, j) in zip(axes[0], chosen, pairs.cliques(chosen), strict=False):
+        name = f"{i} - {j}"
         titles = []
         visited = np.zeros(0)
         for method, result in both.items():
@@ -57,7 +59,6 @@ def make(bench: Workbench) -> None:
             height = counts / max(counts.sum(), 1) / np.diff(bounds)
             probability = float(result["probability"][edge])
             titles.append(f"{probability:.3f}")
-            name = f"{first[edge]} - {second[edge]}"
             rows += [
                 {"edge": name, "method": method, "probability": probability, "low": low,
                  "height": h}

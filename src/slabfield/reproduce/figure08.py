@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from slabfield.models.interactions import Interactions
 from slabfield.reproduce.cache import Result
 from slabfield.reproduce.data_sets import open_data_set
 from slabfield.reproduce.drawing import STYLES, finish, new_figure
@@ -37,12 +38,12 @@ def make(bench: Workbench) -> None:
     path, *fits = bench.results(pieces, "figure 8")
     truth = open_data_set(data_set).truth
     assert truth is not None
-    upper = np.triu_indices(truth.n_nodes, 1)
+    true_edges = Interactions.pairs(truth.n_nodes).of_matrix(truth.coupling)
     parts = []
     for name, density in TARGETS.items():
         k = int(np.argmin(np.abs((path["edges"] != 0).mean(axis=1) - density)))
         chosen, threshold, edges = at_density(p0s, fits, density)
-        columns = {"true": truth.coupling[upper], "Wain Max": path["edges"][k], "Bayes PM": edges}
+        columns = {"true": true_edges, "Wain Max": path["edges"][k], "Bayes PM": edges}
         table = pd.DataFrame({method: np.abs(values) for method, values in columns.items()})
         table = table[(table != 0).any(axis=1)].sort_values("true", kind="stable")
         table.insert(0, "model", name)
@@ -52,7 +53,7 @@ def make(bench: Workbench) -> None:
     bench.table("figure08", found)
     figure, axes = new_figure(1, 2, width=8.5, height=3.4)
     for ax, name in zip(axes[:, 0], TARGETS, strict=True):
-        _panel(ax, found[found["model"] == name], f"{name} models", upper[0].size)
+        _panel(ax, found[found["model"] == name], f"{name} models", true_edges.size)
     axes[0, 0].legend(frameon=False, loc="upper left", markerscale=1.5)
     bench.picture("figure08", figure)
 

@@ -23,6 +23,7 @@ from slabfield.baselines import L1Neighborhood, L1PseudoLikelihood
 from slabfield.estimators.spike_slab import SpikeSlabMRF
 from slabfield.evaluate import conditional_log_likelihood, draw_fields
 from slabfield.models.field import BinaryField
+from slabfield.models.interactions import Interactions
 from slabfield.posterior import Posterior
 from slabfield.reproduce.data_sets import Data, open_data_set
 
@@ -85,12 +86,12 @@ def fit_bayes(
     model = SpikeSlabMRF(likelihood, **params).fit(data.train)
     posterior = model.posterior_
     fields = draw_fields(posterior, N_FIELDS)
-    upper = np.triu_indices(posterior.n_nodes, 1)
+    of_pairs = posterior.interactions.of_matrix
     return {
         "bias": model.bias_,
-        "edges": model.coupling_[upper],
+        "edges": of_pairs(model.coupling_),
         "draw_bias": np.stack([field.bias for field in fields]),
-        "draw_edges": np.stack([field.coupling[upper] for field in fields]).astype(np.float32),
+        "draw_edges": np.stack([of_pairs(field.coupling) for field in fields]).astype(np.float32),
         "cll_bayes": mean_cll(fields, data),
         "cll_pm": mean_cll(model, data),
         **summaries(posterior),
@@ -160,11 +161,10 @@ def fit_path(data_set: Sequence[Any], method: str, n_strengths: int) -> dict[str
         "tolerance": 1e-8, "n_jobs": 1,
     })  # fmt: skip
     path = solver.path(data.train)
-    upper = np.triu_indices(data.train.shape[1], 1)
     return {
         "strengths": path.strengths,
         "bias": path.bias,
-        "edges": path.coupling[:, upper[0], upper[1]],
+        "edges": Interactions.pairs(data.train.shape[1]).of_matrix(path.coupling),
         "cll": np.array([mean_cll(path.field(k), data) for k in range(len(path))]),
     }
 
@@ -189,7 +189,7 @@ def mean_cll(model: Any, data: Data) -> float:
 
 
 def field_of(bias: Array, edges: Array) -> BinaryField:
-    """Make a field from biases and couplings in the order of ``numpy.triu_indices``.
+    """Make a field from biases, and couplings of all pairs in their order.
 
     Examples
     --------
@@ -198,6 +198,4 @@ def field_of(bias: Array, edges: Array) -> BinaryField:
     >>> field_of(np.zeros(3), np.array([1.0, 0.0, 2.0])).coupling[1, 2]
     np.float64(2.0)
     """
-    coupling = np.zeros((bias.size, bias.size))
-    coupling[np.triu_indices(bias.size, 1)] = edges
-    return BinaryField(bias, coupling + coupling.T)
+    return BinaryField(bias, Interactions.pairs(bias.size).as_matrix(edges))

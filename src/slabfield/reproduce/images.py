@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slabfield.kernels.gibbs import new_streams, sweep
+from slabfield.models.interactions import Interactions
 from slabfield.reproduce.data_sets import open_data_set
 
 Array = NDArray[np.float64]
@@ -22,7 +23,7 @@ def gibbs_samples(bias: Array, edges: Array, n: int, n_sweeps: int, seed: int) -
     bias : array (D,) or (K, D)
         Biases of one field, or of K fields.
     edges : array (n_edges,) or (K, n_edges)
-        Couplings, in the order of ``numpy.triu_indices(D, 1)``.
+        Couplings of all pairs.
     n : int
         Samples per field.
     n_sweeps : int
@@ -45,9 +46,7 @@ def gibbs_samples(bias: Array, edges: Array, n: int, n_sweeps: int, seed: int) -
     parts = []
     for one_bias, one in zip(np.atleast_2d(bias), np.atleast_2d(edges), strict=True):
         n_nodes = one_bias.size
-        coupling = np.zeros((n_nodes, n_nodes), np.float32)
-        coupling[np.triu_indices(n_nodes, 1)] = one
-        coupling += coupling.T
+        coupling = Interactions.pairs(n_nodes).as_matrix(one.astype(np.float32))
         neighbors = np.array([np.delete(np.arange(n_nodes), i) for i in range(n_nodes)], np.int32)
         weights = np.take_along_axis(coupling, neighbors, axis=1)
         degree = np.full(n_nodes, n_nodes - 1)
@@ -63,4 +62,5 @@ def moment_error(samples: Array, data_set: Sequence[Any]) -> float:
     """Rms difference, over pairs, between pairwise means of samples and of test rows."""
     test = open_data_set(data_set).test.astype(np.float64)
     difference = samples.T @ samples / len(samples) - test.T @ test / len(test)
-    return float(np.sqrt(np.mean(difference[np.triu_indices(len(difference), 1)] ** 2)))
+    of_pairs = Interactions.pairs(len(difference)).of_matrix(difference)
+    return float(np.sqrt(np.mean(of_pairs**2)))

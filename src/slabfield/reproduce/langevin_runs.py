@@ -62,7 +62,7 @@ def fit_langevin(
         n_warmup=n_warmup, thin=thin, **params,
     ).fit(data.train)  # fmt: skip
     draws = model.posterior_.draws
-    forced = np.flatnonzero(prior[np.triu_indices(len(prior), 1)])
+    forced = np.flatnonzero(draws.interactions.of_matrix(prior))
     series = np.concatenate([draws.bias[0], draws.of_edges(forced)[1][0]], axis=1)
     correlation = autocorrelation(series)
     return {

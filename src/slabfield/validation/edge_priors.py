@@ -13,6 +13,7 @@ from slabfield.validation.parameters import check_number
 from slabfield.validation.prior_parameters import (
     DEFAULT_SHAPE,
     InclusionPrior,
+    PairIndex,
     check_inclusion_prior,
 )
 
@@ -22,6 +23,7 @@ Array = NDArray[np.float64]
 def check_edge_prior(
     inclusion_prior: object,
     names: Sequence[str],
+    interactions: PairIndex,
     *,
     forbid: object = None,
     require: object = None,
@@ -42,6 +44,8 @@ def check_edge_prior(
         edges to p0 ~ Beta(5, 5).
     names : sequence of str
         Names of the nodes. A node is given by its name, or by its index, from 0.
+    interactions : Interactions
+        All pairs of the nodes.
     forbid, require : iterable of pairs of nodes, optional
         Edges that are always absent, or always present.
     communities : sequence of D labels, or mapping from every node to its label, optional
@@ -57,26 +61,28 @@ def check_edge_prior(
 
     Examples
     --------
+    >>> from slabfield.models.interactions import Interactions
     >>> from slabfield.validation import check_edge_prior
-    >>> names = ["sleep", "work", "mood"]
-    >>> check_edge_prior((5, 5), names, forbid=[("sleep", "mood")], require=[(1, 2)]).fixed
+    >>> names, pairs = ["sleep", "work", "mood"], Interactions.pairs(3)
+    >>> check_edge_prior((5, 5), names, pairs, forbid=[("sleep", "mood")], require=[(1, 2)]).fixed
     array([nan,  0.,  1.])
-    >>> check_edge_prior((5, 5), names, communities=["a", "a", "b"], between=0.1).fixed
+    >>> check_edge_prior((5, 5), names, pairs, communities=["a", "a", "b"], between=0.1).fixed
     array([nan, 0.1, 0.1])
     """
-    base, specific = _base_and_specific(inclusion_prior, names)
+    base, specific = _base_and_specific(inclusion_prior, names, interactions)
     fixed = base.fixed.copy()
-    by_community = _community_probabilities(communities, within, between, names)
+    by_community = _community_probabilities(communities, within, between, names, interactions)
     fixed = np.where(np.isnan(by_community), fixed, by_community)
     fixed = np.where(np.isnan(specific), fixed, specific)
     forbidden, required = (
-        _edges_of(name, value, names) for name, value in (("forbid", forbid), ("require", require))
+        _edges_of(name, value, names, interactions)
+        for name, value in (("forbid", forbid), ("require", require))
     )
     both = sorted(forbidden & required)
     if both:
         raise InputError(
             "forbid and require must not name the same edge; found "
-            f"{_pair_of(both[0], names)} in both. Remove it from one of them."
+            f"{_pair_of(both[0], names, interactions)} in both. Remove it from one of them."
         )
     for name, edges, value, opposite in (
         ("forbid", forbidden, 0.0, 1.0),
@@ -86,7 +92,7 @@ def check_edge_prior(
         if conflicts:
             raise InputError(
                 f"{name} must agree with inclusion_prior; for the pair "
-                f"{_pair_of(conflicts[0], names)} that says {opposite:g}. Remove one of them."
+                f"{_pair_of(conflicts[0], names, interactions)} that says {opposite:g}. Remove one of them."
             )
         fixed[list(edges)] = value
     return InclusionPrior(base.a, base.b, fixed)
@@ -126,25 +132,25 @@ def find_node(what: str, node: object, names: Sequence[str]) -> int:
     )
 
 
-def _base_and_specific(value: object, names: Sequence[str]) -> tuple[InclusionPrior, Array]:
+def _base_and_specific(
+    value: object, names: Sequence[str], interactions: PairIndex
+) -> tuple[InclusionPrior, Array]:
     """Return the prior of all edges, and the probabilities of single edges (NaN: not given)."""
-    n_nodes = len(names)
-    n_edges = n_nodes * (n_nodes - 1) // 2
-    unspecified = np.full(n_edges, np.nan)
+    unspecified = np.full(len(interactions), np.nan)
     default = InclusionPrior(DEFAULT_SHAPE, DEFAULT_SHAPE, unspecified)
     if isinstance(value, Mapping):
         specific = unspecified.copy()
         for pair, probability in value.items():
-            (edge,) = _edges_of("inclusion_prior", [pair], names)
+            (edge,) = _edges_of("inclusion_prior", [pair], names, interactions)
             specific[edge] = check_number("inclusion_prior", probability, 0.0, 1.0)
         return default, specific
-    base = check_inclusion_prior(value, n_nodes, names)
+    base = check_inclusion_prior(value, interactions, names)
     if np.ndim(value) == 2:  # type: ignore[arg-type]
         return default, base.fixed
     return base, unspecified
 
 
-def _edges_of(what: str, pairs: object, names: Sequence[str]) -> set[int]:
+def _edges_of(what: str, pairs: object, names: Sequence[str], interactions: PairIndex) -> set[int]:
     """Return the indices of the edges between pairs of nodes."""
     if pairs is None:
         return set()
@@ -164,22 +170,24 @@ def _edges_of(what: str, pairs: object, names: Sequence[str]) -> set[int]:
                 f"{what} must hold pairs of nodes; got {shown_value(pair)} among them. Pass for "
                 f"example {what}=[({names[0]!r}, {names[1]!r})]."
             )
-        i, j = sorted(find_node(what, end, names) for end in ends)
+        i, j = (find_node(what, end, names) for end in ends)
         if i == j:
             raise InputError(
                 f"{what} must hold pairs of different nodes; got {shown_value(names[i])} with "
                 "itself. Name two."
             )
-        edges.add(i * (2 * len(names) - i - 1) // 2 + j - i - 1)
+        edges.add(interactions.find(i, j))
     return edges
 
 
 def _community_probabilities(
-    communities: object, within: object, between: object, names: Sequence[str]
-) -> NDArray[np.float64]:
+    communities: object,
+    within: object,
+    between: object,
+    names: Sequence[str],
+    interactions: PairIndex,
+) -> Array:
     """Prior probability of every edge within or between communities; NaN where it is not given."""
-    n_nodes = len(names)
-    first, second = np.triu_indices(n_nodes, 1)
     if communities is None:
         for name, value in (("within", within), ("between", between)):
             if value is not None:
@@ -188,14 +196,14 @@ def _community_probabilities(
                     f"them; got {name}={shown_value(value)} without communities. Pass communities, "
                     "a label for each node."
                 )
-        return np.full(first.size, np.nan)
+        return np.full(len(interactions), np.nan)
     if within is None and between is None:
         raise InputError(
             "communities need a probability of edges within them or between them; got neither. "
             "Pass for example within=0.5, between=0.1."
         )
     labels = _labels(communities, names)
-    same = np.array([labels[i] == labels[j] for i, j in zip(first, second, strict=True)])
+    same = interactions.of_matrix(np.array([[a == b for b in labels] for a in labels]))
     inside, across = (
         np.nan if value is None else check_number(name, value, 0.0, 1.0)
         for name, value in (("within", within), ("between", between))
@@ -231,6 +239,5 @@ def _labels(communities: object, names: Sequence[str]) -> list[object]:
     return labels
 
 
-def _pair_of(edge: int, names: Sequence[str]) -> str:
-    first, second = np.triu_indices(len(names), 1)
-    return f"({names[int(first[edge])]!r}, {names[int(second[edge])]!r})"
+def _pair_of(edge: int, names: Sequence[str], interactions: PairIndex) -> str:
+    return f"({interactions.labels([*map(repr, names)], [edge], separator=', ')[0]})"

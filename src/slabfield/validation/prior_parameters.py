@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,28 @@ EXTREME_SLAB_SCALE = 100.0
 MAX_EXTREME_PROBABILITY = 0.01
 
 
+class PairIndex(Protocol):
+    """The index of all pairs of nodes; see `slabfield.models.interactions.Interactions`."""
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+
+    def __len__(self) -> int:
+        """Number of pairs."""
+
+    def find(self, i: int, j: int) -> int:
+        """Index of the pair of nodes i and j, in either order."""
+
+    def labels(
+        self, names: Sequence[str], which: Sequence[int], separator: str = " - "
+    ) -> list[str]:
+        """Names of the nodes of some pairs, joined."""
+
+    def of_matrix(self, matrix: NDArray[Any]) -> NDArray[Any]:
+        """Entries of a matrix above the diagonal, one for each pair."""
+
+
 class InclusionPrior(NamedTuple):
     """The prior probability of each edge, learned or fixed.
 
@@ -34,13 +56,14 @@ class InclusionPrior(NamedTuple):
     a, b : float
         p0 ~ Beta(a, b) for the edges whose probability is learned.
     fixed : array of shape (D (D - 1) / 2,)
-        One number per edge, in the order of ``numpy.triu_indices(D, 1)``: 0 forbids it, 1 forces
-        it, a number in between is its prior probability, NaN if that is learned.
+        One number per edge, in the order of the interactions: 0 forbids it, 1 forces it, a number
+        in between is its prior probability, NaN if that is learned.
 
     Examples
     --------
+    >>> from slabfield.models.interactions import Interactions
     >>> from slabfield.validation import check_inclusion_prior
-    >>> check_inclusion_prior((5, 5), n_nodes=3)
+    >>> check_inclusion_prior((5, 5), Interactions.pairs(3))
     InclusionPrior(a=5.0, b=5.0, fixed=array([nan, nan, nan]))
     """
 
@@ -72,7 +95,7 @@ class SlabPrior(NamedTuple):
 
 
 def check_inclusion_prior(
-    value: object, n_nodes: int, names: Sequence[str] | None = None
+    value: object, interactions: PairIndex, names: Sequence[str] | None = None
 ) -> InclusionPrior:
     """Check and convert the prior of edge inclusion.
 
@@ -82,8 +105,8 @@ def check_inclusion_prior(
         A pair (a, b): p0 is learned, with p0 ~ Beta(a, b). One number strictly between 0 and 1:
         p0 is fixed to it. A symmetric matrix: 0 forbids an edge, 1 forces it, a number in between
         fixes its prior probability, and NaN leaves it to p0 ~ Beta(5, 5). Its diagonal is ignored.
-    n_nodes : int
-        Number of nodes, D.
+    interactions : Interactions
+        All pairs of the D nodes.
     names : sequence of str, optional
         Names of the nodes, for the messages.
 
@@ -94,13 +117,14 @@ def check_inclusion_prior(
 
     Examples
     --------
+    >>> from slabfield.models.interactions import Interactions
     >>> from slabfield.validation import check_inclusion_prior
     >>> nan = float("nan")
     >>> matrix = [[nan, 0, nan], [0, nan, 1], [nan, 1, nan]]
-    >>> check_inclusion_prior(matrix, n_nodes=3).fixed
+    >>> check_inclusion_prior(matrix, Interactions.pairs(3)).fixed
     array([ 0., nan,  1.])
     """
-    n_edges = n_nodes * (n_nodes - 1) // 2
+    n_edges = len(interactions)
     if is_number(value):
         probability = float(value)  # type: ignore[arg-type]
         if not 0 < probability < 1:
@@ -121,7 +145,7 @@ def check_inclusion_prior(
         a, b = _positive_pair("inclusion_prior", numbers, "a number between 0 and 1 to fix p0")
         return InclusionPrior(a, b, np.full(n_edges, np.nan))
     return InclusionPrior(
-        DEFAULT_SHAPE, DEFAULT_SHAPE, _edge_probabilities(numbers, n_nodes, names)
+        DEFAULT_SHAPE, DEFAULT_SHAPE, _edge_probabilities(numbers, interactions, names)
     )
 
 
@@ -203,19 +227,21 @@ def _positive_pair(name: str, numbers: Array, otherwise: str) -> tuple[float, fl
     return float(numbers[0]), float(numbers[1])
 
 
-def _edge_probabilities(matrix: Array, n_nodes: int, names: Sequence[str] | None) -> Array:
+def _edge_probabilities(
+    matrix: Array, interactions: PairIndex, names: Sequence[str] | None
+) -> Array:
     """Return the upper triangle of a checked matrix."""
+    n_nodes = interactions.n_nodes
     if matrix.shape != (n_nodes, n_nodes):
         raise InputError(
             "inclusion_prior, as a matrix, must have a row and a column for each of the "
             f"{n_nodes} nodes; got shape {matrix.shape}. Pass a {n_nodes} x {n_nodes} matrix."
         )
-    rows, columns = np.triu_indices(n_nodes, 1)
-    upper, lower = matrix[rows, columns], matrix[columns, rows]
+    upper, lower = interactions.of_matrix(matrix), interactions.of_matrix(matrix.T)
+    shown = [*map(str, range(n_nodes))] if names is None else [*map(repr, names)]
 
     def pair(edge: int) -> str:
-        i, j = int(rows[edge]), int(columns[edge])
-        return f"({i}, {j})" if names is None else f"({names[i]!r}, {names[j]!r})"
+        return f"({interactions.labels(shown, [edge], separator=', ')[0]})"
 
     for triangle in (upper, lower):
         outside = np.flatnonzero((triangle < 0) | (triangle > 1))
@@ -234,4 +260,4 @@ def _edge_probabilities(matrix: Array, n_nodes: int, names: Sequence[str] | None
             f"{pair(first)} it holds {upper[first]:g} above the diagonal and {lower[first]:g} "
             "below. Give both the same number."
         )
-    return upper.astype(np.float64, copy=True)
+    return upper
