@@ -131,6 +131,15 @@ def test_compiled_code_is_kept_by_the_sources_it_is_made_from() -> None:
     assert not beyond
 
 
+def test_pairs_are_listed_by_the_index_of_interactions_only() -> None:
+    users = {
+        part_of(path, PACKAGE)
+        for path in PACKAGE.rglob("*.py")
+        if "triu_indices" in path.read_text(encoding="utf-8")
+    }
+    assert users <= {"kernels", "models"}
+
+
 @pytest.mark.parametrize("module", ["numba", "llvmlite"])
 def test_numba_is_imported_in_one_folder(module: str) -> None:
     assert {Path(path).parts[0] for path in importers_of(module, PACKAGE)} == {"_jit"}

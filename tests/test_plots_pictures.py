@@ -472,9 +472,8 @@ def test_replicates_by_gibbs_have_the_moments_of_their_fields() -> None:
     from slabfield.inference import enumeration
     from slabfield.models.field import BinaryField
 
-    field = BinaryField(
-        posterior.draws.bias[0, 0], posterior.interactions.as_matrix(coupling[0, 0])
-    )
+    matrix = posterior.interactions.as_matrix(coupling[0, 0])
+    field = BinaryField(posterior.draws.bias[0, 0], matrix)
     expected = enumeration.moments(field)[1]
     error = np.sqrt(expected * (1 - expected) / (500 * 20))
     assert np.abs((found.pairs.mean(axis=0) - expected) / error).max() < 6

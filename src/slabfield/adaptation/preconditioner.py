@@ -76,8 +76,8 @@ def random_state(problem: Problem, rng: np.random.Generator, most: float = np.in
     those that are forced.
     """
     model, prior = problem.model, problem.prior
-    starts = model.group_start
-    state = new_state(model.n_biases, int(starts[-1]), starts.size - 1)
+    n_interactions, n_parameters = len(model.interactions), model.interactions.n_parameters
+    state = new_state(model.n_biases, n_parameters, n_interactions)
     state.hyper[0] = rng.beta(prior.beta_a, prior.beta_b)
     state.hyper[1] = np.sqrt(prior.gamma_rate / rng.gamma(prior.gamma_shape))
     if not prior.learned.any():

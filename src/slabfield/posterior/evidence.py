@@ -174,6 +174,7 @@ class Structure(Summaries):
         n_rows = draws.n_chains * draws.n_draws
         begin = np.repeat(np.arange(n_rows) * size, np.diff(draws.values.indptr))
         total = np.zeros(n_rows * size)
-        for ends in self.interactions.ends_of(draws.values.indices):
-            total += np.bincount(begin + ends, weights, minlength=total.size)
+        for ends in self.interactions.ends:
+            at = begin + ends[draws.values.indices]
+            total += np.bincount(at, weights, minlength=total.size)
         return total.reshape(draws.n_chains, draws.n_draws, size)

@@ -92,7 +92,8 @@ def check_edge_prior(
         if conflicts:
             raise InputError(
                 f"{name} must agree with inclusion_prior; for the pair "
-                f"{_pair_of(conflicts[0], names, interactions)} that says {opposite:g}. Remove one of them."
+                f"{_pair_of(conflicts[0], names, interactions)} that says {opposite:g}. Remove one "
+                "of them."
             )
         fixed[list(edges)] = value
     return InclusionPrior(base.a, base.b, fixed)
