@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from slabfield.adaptation.preconditioner import Problem
 from slabfield.chains.chain_run import chain_rng
-from slabfield.chains.collapsed_chain import CollapsedChain, start_collapsed, warm_up_collapsed
+from slabfield.chains.collapsed_chain import CollapsedChain
+from slabfield.chains.collapsed_warmup import start_collapsed, warm_up_collapsed
 from slabfield.chains.paper_chain import Chain, start_chain, warm_up
 from slabfield.configuration import (
     Settings,
@@ -23,6 +23,7 @@ from slabfield.datasets import make_block
 from slabfield.models.binary import BinaryPairwise
 from slabfield.moves.iteration import new_record
 from slabfield.priors import Prior
+from slabfield.problem import Problem
 from slabfield.yardsticks.measure import effective_draws
 from slabfield.yardsticks.plain_collapsed import run_plain
 from timing import section, table

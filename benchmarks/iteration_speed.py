@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 
 from loops import repeat_advance, repeat_hyper, repeat_jump, repeat_langevin, repeat_sweep
-from slabfield.adaptation.preconditioner import Problem
 from slabfield.chains.chain_run import chain_rng
 from slabfield.chains.paper_chain import Chain, start_chain, warm_up
 from slabfield.configuration import paper
@@ -20,6 +19,7 @@ from slabfield.models.binary import BinaryPairwise
 from slabfield.moves.chain_state import ChainState, insert, new_state
 from slabfield.moves.iteration import new_record
 from slabfield.priors import Prior
+from slabfield.problem import Problem
 from slabfield.yardsticks.measure import best_times
 from timing import section, table, verdict
 

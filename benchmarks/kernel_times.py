@@ -19,10 +19,11 @@ import numpy as np
 
 import kernel_loops as loops
 from slabfield.adaptation.block_schedule import planned_for_particles, screen
-from slabfield.adaptation.preconditioner import Problem
 from slabfield.chains.chain_run import chain_rng
-from slabfield.chains.collapsed_chain import CollapsedChain, flip_recording_stats, start_collapsed
+from slabfield.chains.collapsed_chain import CollapsedChain
+from slabfield.chains.collapsed_warmup import start_collapsed
 from slabfield.chains.paper_chain import Chain, start_chain, warm_up
+from slabfield.chains.particle_chain import flip_recording_stats
 from slabfield.configuration import Settings, bayes_exact, paper
 from slabfield.datasets import make_block, make_lattice, make_random
 from slabfield.datasets.simulated import Simulated
@@ -32,6 +33,7 @@ from slabfield.models.binary import BinaryPairwise
 from slabfield.moves.chain_state import insert
 from slabfield.moves.iteration import new_record
 from slabfield.priors import Prior
+from slabfield.problem import Problem
 
 # Seconds that a kernel is repeated for in a round
 ROUND_SECONDS = 0.02

@@ -15,7 +15,7 @@ import pytest
 from scipy import stats
 
 import helpers
-from slabfield.adaptation.preconditioner import Problem, random_state
+from slabfield.adaptation.starts import random_state
 from slabfield.chains.paper_chain import Chain, start_chain
 from slabfield.configuration import bayes_exact
 from slabfield.inference import enumeration
@@ -26,6 +26,7 @@ from slabfield.moves.block_sweep import Plan
 from slabfield.moves.chain_state import ChainState
 from slabfield.moves.edge_gibbs import new_block, new_inclusion_stats
 from slabfield.priors import Prior
+from slabfield.problem import Problem
 
 N_NODES, N_ROWS, N_DATA_SETS = 5, 60, 5000
 MODEL = BinaryPairwise(N_NODES)

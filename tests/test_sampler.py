@@ -11,10 +11,11 @@ from scipy import stats
 
 from helpers_jit import count_births
 from slabfield.adaptation import preconditioner
-from slabfield.adaptation.preconditioner import Averages, Problem
+from slabfield.adaptation.preconditioner import Averages
 from slabfield.chains import paper_chain as paper_chain
 from slabfield.chains.chain_run import ChainResult, run_chain
-from slabfield.chains.collapsed_chain import CollapsedChain, start_collapsed, warm_up_collapsed
+from slabfield.chains.collapsed_chain import CollapsedChain
+from slabfield.chains.collapsed_warmup import start_collapsed, warm_up_collapsed
 from slabfield.chains.paper_chain import Chain, start_chain, warm_up
 from slabfield.chains.parallel import run_chains
 from slabfield.configuration import Settings, bayes_exact, default_particles, gold_standard, paper
@@ -24,6 +25,7 @@ from slabfield.models.binary import BinaryPairwise
 from slabfield.moves.chain_state import ChainState
 from slabfield.moves.reversible_jump import jump_order
 from slabfield.priors import Prior
+from slabfield.problem import Problem
 
 NAN = float("nan")
 N_ROWS = 60
