@@ -16,7 +16,7 @@ from scipy import stats
 
 import helpers
 from slabfield.adaptation.starts import random_state
-from slabfield.chains.paper_chain import Chain, start_chain
+from slabfield.chains.paper_chain import start_chain
 from slabfield.configuration import bayes_exact
 from slabfield.inference import enumeration
 from slabfield.kernels.block_table import new_exact_workspace
@@ -75,7 +75,7 @@ def data_sets() -> list[tuple[Problem, ChainState]]:
 
 
 @cache
-def template() -> Chain:
+def template() -> PaperChain:
     return start_chain(data_sets()[0][0], bayes_exact(N_ROWS), np.random.default_rng(0))
 
 

@@ -151,14 +151,14 @@ def test_a_later_state_of_another_attempt_replaces_earlier_draws(
 @pytest.fixture
 def failing_adaptation(monkeypatch: pytest.MonkeyPatch) -> None:
     """Adaptation, which runs compiled loops, is not finite the first time."""
-    plain, failures = collapsed_warmup.adapt, [NotFinite()]
+    plain, failures = collapsed_warmup.freeze, [NotFinite()]
 
-    def adapt(chain: Any, parts_left: int = 0) -> Any:
+    def freeze(chain: Any) -> Any:
         if failures:
             raise failures.pop()
-        return plain(chain, parts_left)
+        return plain(chain)
 
-    monkeypatch.setattr(collapsed_warmup, "adapt", adapt)
+    monkeypatch.setattr(collapsed_warmup, "freeze", freeze)
 
 
 @pytest.mark.usefixtures("failing_adaptation")
