@@ -10,7 +10,7 @@ import numpy as np
 from slabfield.chains.chain_run import chain_rng
 from slabfield.chains.collapsed_chain import CollapsedChain
 from slabfield.chains.collapsed_warmup import start_collapsed, warm_up_collapsed
-from slabfield.chains.paper_chain import start_chain, warm_up
+from slabfield.chains.paper_chain import PaperChain, start_chain, warm_up
 from slabfield.configuration import (
     Settings,
     bayes_exact,

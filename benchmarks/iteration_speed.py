@@ -11,7 +11,7 @@ import numpy as np
 
 from loops import repeat_advance, repeat_hyper, repeat_jump, repeat_langevin, repeat_sweep
 from slabfield.chains.chain_run import chain_rng
-from slabfield.chains.paper_chain import start_chain, warm_up
+from slabfield.chains.paper_chain import PaperChain, start_chain, warm_up
 from slabfield.configuration import paper
 from slabfield.datasets import make_block, make_lattice, make_random
 from slabfield.datasets.simulated import Simulated
@@ -78,7 +78,9 @@ def part_loops(chain: PaperChain) -> dict[str, Callable[[int], object]]:
     }  # fmt: skip
 
 
-def time_parts(chains: list[PaperChain], times: Sequence[int], n_rounds: int) -> list[dict[str, float]]:
+def time_parts(
+    chains: list[PaperChain], times: Sequence[int], n_rounds: int
+) -> list[dict[str, float]]:
     """Microseconds of every part in every chain: the least of several, all taking turns.
 
     A part starts from the chain's state every time; the particles go on from where they are.

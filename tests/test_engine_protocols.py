@@ -80,7 +80,10 @@ def test_engines_of_the_default_chain_meet_its_requirements(engine: str) -> None
     protocols.check_engine(chain.engine, block_sweep.requirements(chain.engine))
 
 
-@pytest.mark.parametrize(("scheme", "engine"), [("approximate", "particles"), ("adjusted", "exact")])
+PAPER = [("approximate", "particles"), ("adjusted", "exact")]
+
+
+@pytest.mark.parametrize(("scheme", "engine"), PAPER)
 def test_engines_of_the_paper_meet_its_requirements(scheme: str, engine: str) -> None:
     settings = Settings(engine=engine, scheme=scheme, thin=1, n_particles=64)
     chain = start_chain(problem(), settings, np.random.default_rng(0))

@@ -16,7 +16,7 @@ from scipy import stats
 
 import helpers
 from slabfield.adaptation.starts import random_state
-from slabfield.chains.paper_chain import start_chain
+from slabfield.chains.paper_chain import PaperChain, start_chain
 from slabfield.configuration import bayes_exact
 from slabfield.inference import enumeration
 from slabfield.kernels.block_table import new_exact_workspace
