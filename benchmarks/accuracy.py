@@ -21,7 +21,6 @@ import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 
-from slabfield.adaptation.preconditioner import Problem
 from slabfield.chains.chain_run import run_chain
 from slabfield.configuration import (
     Settings,
@@ -34,6 +33,7 @@ from slabfield.configuration import (
 from slabfield.datasets import make_block
 from slabfield.models.binary import BinaryPairwise
 from slabfield.priors import Prior
+from slabfield.problem import Problem
 
 N_ROWS = 100
 SEEDS = (1, 2, 3)

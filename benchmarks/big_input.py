@@ -108,9 +108,8 @@ def fit_case(case: dict[str, Any]) -> dict[str, Any]:
 
 def rows_case(case: dict[str, Any]) -> dict[str, Any]:
     """Seconds before the first iteration, and for an iteration."""
-    from slabfield.adaptation.preconditioner import Problem
     from slabfield.chains.chain_run import chain_rng
-    from slabfield.chains.collapsed_chain import start_collapsed
+    from slabfield.chains.collapsed_warmup import start_collapsed
     from slabfield.chains.row_sums import rows_and_sums
     from slabfield.configuration import default_particles, gold_standard, pseudo
     from slabfield.encoding import code_binary
@@ -118,6 +117,7 @@ def rows_case(case: dict[str, Any]) -> dict[str, Any]:
     from slabfield.moves.imputation import new_missing_entries
     from slabfield.moves.iteration import new_record
     from slabfield.priors import Prior
+    from slabfield.problem import Problem
 
     rows = random_rows(case["n_rows"], 16)
     if case["distinct"]:

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from slabfield.adaptation.preconditioner import Problem
 from slabfield.chains.chain_run import chain_rng
-from slabfield.chains.collapsed_chain import CollapsedChain, start_collapsed, warm_up_collapsed
-from slabfield.chains.paper_chain import Chain, start_chain, warm_up
+from slabfield.chains.collapsed_chain import CollapsedChain
+from slabfield.chains.collapsed_warmup import start_collapsed, warm_up_collapsed
+from slabfield.chains.paper_chain import PaperChain, start_chain, warm_up
 from slabfield.configuration import (
     Settings,
     bayes_exact,
@@ -23,6 +23,7 @@ from slabfield.datasets import make_block
 from slabfield.models.binary import BinaryPairwise
 from slabfield.moves.iteration import new_record
 from slabfield.priors import Prior
+from slabfield.problem import Problem
 from slabfield.yardsticks.measure import effective_draws
 from slabfield.yardsticks.plain_collapsed import run_plain
 from timing import section, table
@@ -49,7 +50,7 @@ def lengths(quick: bool, n_rows: int) -> dict[str, Settings]:
 
 def measure(problem: Problem, settings: Settings) -> tuple[np.ndarray, float]:
     """Effective draws of every indicator, and CPU seconds of the draws, warm-up left out."""
-    chain: Chain | CollapsedChain
+    chain: PaperChain | CollapsedChain
     if settings.scheme == "collapsed":
         start = start_collapsed(problem, settings, chain_rng(1, 0))
         chain = warm_up_collapsed(start, lambda _: None)

@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from loops import repeat_advance, repeat_hyper, repeat_jump, repeat_langevin, repeat_sweep
-from slabfield.adaptation.preconditioner import Problem
 from slabfield.chains.chain_run import chain_rng
-from slabfield.chains.paper_chain import Chain, start_chain, warm_up
+from slabfield.chains.paper_chain import PaperChain, start_chain, warm_up
 from slabfield.configuration import paper
 from slabfield.datasets import make_block, make_lattice, make_random
 from slabfield.datasets.simulated import Simulated
@@ -20,6 +19,7 @@ from slabfield.models.binary import BinaryPairwise
 from slabfield.moves.chain_state import ChainState, insert, new_state
 from slabfield.moves.iteration import new_record
 from slabfield.priors import Prior
+from slabfield.problem import Problem
 from slabfield.yardsticks.measure import best_times
 from timing import section, table, verdict
 
@@ -44,7 +44,7 @@ def true_state(data: Simulated, model: BinaryPairwise, rng: np.random.Generator)
     return state
 
 
-def settled_chain(data: Simulated, n_iterations: int) -> Chain:
+def settled_chain(data: Simulated, n_iterations: int) -> PaperChain:
     """Return a chain that has run for a while from the true field."""
     model = BinaryPairwise(data.field.n_nodes)
     prior = Prior.standard(model.n_interactions)
@@ -56,7 +56,7 @@ def settled_chain(data: Simulated, n_iterations: int) -> Chain:
     return warm_up(chain._replace(state=true_state(data, model, rng)), lambda _: None)
 
 
-def part_loops(chain: Chain) -> dict[str, Callable[[int], object]]:
+def part_loops(chain: PaperChain) -> dict[str, Callable[[int], object]]:
     """Return what repeats each part of an iteration, the sweep alone, and all of it."""
     problem, engine, starts = chain.problem, chain.engine, chain.problem.model.group_start
     sums, prior, rng, state = problem.sums, problem.prior, chain.rng, chain.state
@@ -78,7 +78,9 @@ def part_loops(chain: Chain) -> dict[str, Callable[[int], object]]:
     }  # fmt: skip
 
 
-def time_parts(chains: list[Chain], times: Sequence[int], n_rounds: int) -> list[dict[str, float]]:
+def time_parts(
+    chains: list[PaperChain], times: Sequence[int], n_rounds: int
+) -> list[dict[str, float]]:
     """Microseconds of every part in every chain: the least of several, all taking turns.
 
     A part starts from the chain's state every time; the particles go on from where they are.

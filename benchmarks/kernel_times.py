@@ -19,10 +19,11 @@ import numpy as np
 
 import kernel_loops as loops
 from slabfield.adaptation.block_schedule import planned_for_particles, screen
-from slabfield.adaptation.preconditioner import Problem
 from slabfield.chains.chain_run import chain_rng
-from slabfield.chains.collapsed_chain import CollapsedChain, flip_recording_stats, start_collapsed
-from slabfield.chains.paper_chain import Chain, start_chain, warm_up
+from slabfield.chains.collapsed_chain import CollapsedChain
+from slabfield.chains.collapsed_warmup import start_collapsed
+from slabfield.chains.paper_chain import PaperChain, start_chain, warm_up
+from slabfield.chains.particle_chain import flip_recording_stats
 from slabfield.configuration import Settings, bayes_exact, paper
 from slabfield.datasets import make_block, make_lattice, make_random
 from slabfield.datasets.simulated import Simulated
@@ -32,6 +33,7 @@ from slabfield.models.binary import BinaryPairwise
 from slabfield.moves.chain_state import insert
 from slabfield.moves.iteration import new_record
 from slabfield.priors import Prior
+from slabfield.problem import Problem
 
 # Seconds that a kernel is repeated for in a round
 ROUND_SECONDS = 0.02
@@ -54,7 +56,7 @@ def problem_of(data: Simulated) -> Problem:
     return Problem(model, data.rows, model.sums(data.rows), prior)
 
 
-def go_to_truth(chain: CollapsedChain | Chain, data: Simulated) -> None:
+def go_to_truth(chain: CollapsedChain | PaperChain, data: Simulated) -> None:
     """Put a chain at the field that the data were drawn from."""
     state = chain.state
     coupling = data.field.coupling[chain.problem.model.ends]
@@ -84,7 +86,7 @@ def true_chain(data: Simulated, engine: str, n_particles: int = 0) -> CollapsedC
     return chain
 
 
-def at_start(chain: CollapsedChain | Chain, run: Callable[[int], object]) -> Repeat:
+def at_start(chain: CollapsedChain | PaperChain, run: Callable[[int], object]) -> Repeat:
     """Return what first goes back to the state and random numbers of now."""
     start, numbers = copy.deepcopy(chain.state), copy.deepcopy(chain.rng.bit_generator.state)
 
@@ -97,7 +99,7 @@ def at_start(chain: CollapsedChain | Chain, run: Callable[[int], object]) -> Rep
     return repeat
 
 
-def sweeps_of(chain: CollapsedChain | Chain) -> Repeat:
+def sweeps_of(chain: CollapsedChain | PaperChain) -> Repeat:
     """Whole sweeps or iterations."""
     sizes = (chain.state.bias.size, chain.state.coupling.size, chain.state.present.size)
     empty = new_record(0, *sizes)

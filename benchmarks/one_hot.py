@@ -81,9 +81,9 @@ def fit(rows: Rows, engine: str, seed: int, **given: Any) -> tuple[Any, float]:
 def as_large_fields() -> Iterator[None]:
     """Sample small fields by the scheme for more than 24 nodes."""
     from slabfield.adaptation import block_schedule
-    from slabfield.chains import collapsed_chain, validate_state
+    from slabfield.chains import particle_chain
 
-    modules = (collapsed_chain, block_schedule, validate_state)
+    modules = (particle_chain, block_schedule)
     before = [module.FULL_NODES for module in modules]
     for module in modules:
         module.FULL_NODES = 8

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from scipy import stats
 
-from slabfield.adaptation.preconditioner import Problem, random_state
+from slabfield.adaptation.starts import random_state
 from slabfield.chains.chain_run import run_chain
 from slabfield.inference import enumeration
+from slabfield.problem import Problem
 
 BIAS_SCALE = 0.7
 

@@ -27,7 +27,6 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import slabfield
 from slabfield import SpikeSlabMRF
 from slabfield._jit import numba
-from slabfield.adaptation.preconditioner import Problem
 from slabfield.chains import collapsed_chain
 from slabfield.chains.chain_run import ChainRun
 from slabfield.chains.row_sums import weighted_sums
@@ -42,6 +41,7 @@ from slabfield.configuration import (
 from slabfield.datasets import make_random
 from slabfield.models.binary import BinaryPairwise
 from slabfield.priors import Prior
+from slabfield.problem import Problem
 
 N_ROWS = 60
 SETTINGS: dict[str, Settings] = {

@@ -10,13 +10,13 @@ import pytest
 
 from ranks import BIAS_SCALE, rank_p_value
 from reference import evidence_and_mean
-from slabfield.adaptation.preconditioner import Problem
 from slabfield.chains.chain_run import run_chain
 from slabfield.configuration import bayes_exact, gold_standard, paper
 from slabfield.inference import enumeration
 from slabfield.models.binary import BinaryPairwise
 from slabfield.models.loglinear import FeatureTable, LogLinear
 from slabfield.priors import Prior
+from slabfield.problem import Problem
 
 
 def silent(_):

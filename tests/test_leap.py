@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from slabfield._jit import jit
-from slabfield.adaptation.preconditioner import Problem
-from slabfield.chains import collapsed_chain
-from slabfield.chains.collapsed_chain import CollapsedChain, start_collapsed, warm_up_collapsed
+from slabfield.chains import exact_chain
+from slabfield.chains.collapsed_chain import CollapsedChain
+from slabfield.chains.collapsed_warmup import start_collapsed, warm_up_collapsed
 from slabfield.configuration import gold_standard
 from slabfield.datasets import make_block, make_random
 from slabfield.inference import enumeration
@@ -25,6 +25,7 @@ from slabfield.models.binary import BinaryPairwise
 from slabfield.moves.iteration import Record, new_record
 from slabfield.moves.surrogate_transition import surrogate_transition
 from slabfield.priors import Prior
+from slabfield.problem import Problem
 from test_exact_sampler import integrated, pairwise_problem, silent
 
 D = 6
@@ -251,7 +252,7 @@ def test_no_transitions_at_extreme_parameters():
 
 
 def test_no_transitions_with_an_improper_surrogate(monkeypatch):
-    monkeypatch.setattr(collapsed_chain, "fit_surrogate", lambda *_: False)
+    monkeypatch.setattr(exact_chain, "fit_surrogate", lambda *_: False)
     assert warm_chain(pairwise_problem()).engine.transition_probability == 0.0
 
 

@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 
 from slabfield import SpikeSlabMRF, datasets
-from slabfield.adaptation.preconditioner import Problem, complete
 from slabfield.chains.chain_run import run_chain
 from slabfield.configuration import Settings, bayes_exact, default_particles, gold_standard
 from slabfield.models.binary import BinaryPairwise
 from slabfield.moves.imputation import new_missing_entries
 from slabfield.priors import Prior
+from slabfield.problem import Problem, complete
 
 MODEL = BinaryPairwise(2)
 PRIOR = Prior.standard(1, 0.4, 1.5, bias_scale=2.0)

@@ -15,8 +15,8 @@ import pytest
 from scipy import stats
 
 import helpers
-from slabfield.adaptation.preconditioner import Problem, random_state
-from slabfield.chains.paper_chain import Chain, start_chain
+from slabfield.adaptation.starts import random_state
+from slabfield.chains.paper_chain import PaperChain, start_chain
 from slabfield.configuration import bayes_exact
 from slabfield.inference import enumeration
 from slabfield.kernels.block_table import new_exact_workspace
@@ -26,6 +26,7 @@ from slabfield.moves.block_sweep import Plan
 from slabfield.moves.chain_state import ChainState
 from slabfield.moves.edge_gibbs import new_block, new_inclusion_stats
 from slabfield.priors import Prior
+from slabfield.problem import Problem
 
 N_NODES, N_ROWS, N_DATA_SETS = 5, 60, 5000
 MODEL = BinaryPairwise(N_NODES)
@@ -74,7 +75,7 @@ def data_sets() -> list[tuple[Problem, ChainState]]:
 
 
 @cache
-def template() -> Chain:
+def template() -> PaperChain:
     return start_chain(data_sets()[0][0], bayes_exact(N_ROWS), np.random.default_rng(0))
 
 

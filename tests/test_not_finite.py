@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from slabfield import SpikeSlabMRF
-from slabfield.chains import chain_run, collapsed_chain, paper_chain
+from slabfield.chains import collapsed_chain, collapsed_warmup, paper_chain
 from slabfield.chains.chain_run import ChainRun
 from slabfield.moves.chain_state import ChainState
 from slabfield.moves.iteration import NotFinite, Record
@@ -34,8 +34,8 @@ class Plant:
     def __init__(self, patch: pytest.MonkeyPatch, where: str, when: str, n_times: int) -> None:
         self.where, self.when, self.left = where, when, n_times
         patch.setattr(collapsed_chain, "collapsed", self.around(collapsed_chain.collapsed))
-        for name, loop in paper_chain.SCHEMES.items():
-            patch.setitem(paper_chain.SCHEMES, name, self.around(loop))
+        for name, loop in paper_chain.ITERATIONS.items():
+            patch.setitem(paper_chain.ITERATIONS, name, self.around(loop))
 
     def around(self, loop: Any) -> Any:
         def planted(*arguments: Any) -> Any:
@@ -151,14 +151,14 @@ def test_a_later_state_of_another_attempt_replaces_earlier_draws(
 @pytest.fixture
 def failing_adaptation(monkeypatch: pytest.MonkeyPatch) -> None:
     """Adaptation, which runs compiled loops, is not finite the first time."""
-    plain, failures = chain_run.adapt, [NotFinite()]
+    plain, failures = collapsed_warmup.freeze, [NotFinite()]
 
-    def adapt(chain: Any) -> Any:
+    def freeze(chain: Any) -> Any:
         if failures:
             raise failures.pop()
         return plain(chain)
 
-    monkeypatch.setattr(chain_run, "adapt", adapt)
+    monkeypatch.setattr(collapsed_warmup, "freeze", freeze)
 
 
 @pytest.mark.usefixtures("failing_adaptation")

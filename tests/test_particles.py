@@ -26,11 +26,10 @@ from slabfield.adaptation.particle_tuning import (
     tuned_tree_sweeps,
     whole_groups,
 )
-from slabfield.adaptation.preconditioner import Problem
 from slabfield.adaptation.starts import SparseState, state_of
-from slabfield.chains import collapsed_chain
+from slabfield.chains import particle_chain
 from slabfield.chains.chain_run import ChainRun, run_chain
-from slabfield.chains.collapsed_chain import start_collapsed, warm_up_collapsed
+from slabfield.chains.collapsed_warmup import start_collapsed, warm_up_collapsed
 from slabfield.configuration import default_particles, gold_standard
 from slabfield.datasets import make_block
 from slabfield.inference import enumeration
@@ -41,6 +40,7 @@ from slabfield.models.protocol import Sums
 from slabfield.moves.edge_gibbs import new_inclusion_stats
 from slabfield.moves.iteration import new_record, sweep_particles
 from slabfield.priors import Prior
+from slabfield.problem import Problem
 
 
 def silent(_):
@@ -68,7 +68,7 @@ def rms(one, other):
 
 @pytest.mark.parametrize(("n_groups", "block"), [(1, 6), (1, 3), (2, 6), (2, 4)])
 def test_probabilities_are_near_the_exact_ones(n_groups, block, monkeypatch):
-    monkeypatch.setattr(collapsed_chain, "PARTICLE_BLOCK", block)
+    monkeypatch.setattr(particle_chain, "PARTICLE_BLOCK", block)
     problem = block_problem(n_groups)
     exact = probabilities(problem, gold_standard(), 8_000)
     found = probabilities(problem, default_particles(), 4_000)
@@ -257,7 +257,7 @@ SHORT = replace(default_particles(), n_draws=31, thin=6, n_warmup=60)
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Blocks of four of the six nodes: the particles represent the other two."""
-    monkeypatch.setattr(collapsed_chain, "PARTICLE_BLOCK", 4)
+    monkeypatch.setattr(particle_chain, "PARTICLE_BLOCK", 4)
 
 
 @pytest.mark.usefixtures("small_blocks")

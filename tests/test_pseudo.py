@@ -10,9 +10,8 @@ import pytest
 from scipy import integrate, optimize, stats
 
 from slabfield._jit import jit
-from slabfield.adaptation.preconditioner import Problem
 from slabfield.chains.chain_run import chain_rng, run_chain
-from slabfield.chains.collapsed_chain import start_collapsed
+from slabfield.chains.collapsed_warmup import start_collapsed
 from slabfield.configuration import pseudo
 from slabfield.datasets import make_block
 from slabfield.inference import enumeration
@@ -30,6 +29,7 @@ from slabfield.moves.pseudo_edge_gibbs import (
     value_at,
 )
 from slabfield.priors import Prior
+from slabfield.problem import Problem
 
 
 def silent(_):

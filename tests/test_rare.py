@@ -7,8 +7,8 @@ import pytest
 
 from slabfield import SpikeSlabMRF
 from slabfield.adaptation.block_schedule import covered_by, list_moves
-from slabfield.adaptation.preconditioner import Problem
-from slabfield.chains.collapsed_chain import CollapsedChain, initialize_particles
+from slabfield.chains.collapsed_chain import CollapsedChain
+from slabfield.chains.particle_chain import initialize_particles
 from slabfield.configuration import default_particles
 from slabfield.datasets import make_block
 from slabfield.likelihood.blocks import open_block_particles, particle_blocks, with_conditionals
@@ -26,6 +26,7 @@ from slabfield.moves.edge_gibbs import new_block, new_inclusion_stats
 from slabfield.moves.imputation import new_missing_entries
 from slabfield.moves.iteration import advance_engine, new_record
 from slabfield.priors import Prior
+from slabfield.problem import Problem
 
 N_NODES, N_PARTICLES = 8, 64
 MODEL = BinaryPairwise(N_NODES)

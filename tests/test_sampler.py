@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from helpers_jit import count_births
-from slabfield.adaptation import preconditioner
-from slabfield.adaptation.preconditioner import Averages, Problem
+from slabfield.adaptation.preconditioner import Averages
+from slabfield.chains import chunks as chunk_sizes
 from slabfield.chains import paper_chain as paper_chain
 from slabfield.chains.chain_run import ChainResult, run_chain
-from slabfield.chains.collapsed_chain import CollapsedChain, start_collapsed, warm_up_collapsed
-from slabfield.chains.paper_chain import Chain, start_chain, warm_up
+from slabfield.chains.collapsed_chain import CollapsedChain
+from slabfield.chains.collapsed_warmup import start_collapsed, warm_up_collapsed
+from slabfield.chains.paper_chain import PaperChain, start_chain, warm_up
 from slabfield.chains.parallel import run_chains
 from slabfield.configuration import Settings, bayes_exact, default_particles, gold_standard, paper
 from slabfield.datasets import make_block
@@ -24,6 +25,7 @@ from slabfield.models.binary import BinaryPairwise
 from slabfield.moves.chain_state import ChainState
 from slabfield.moves.reversible_jump import jump_order
 from slabfield.priors import Prior
+from slabfield.problem import Problem
 
 NAN = float("nan")
 N_ROWS = 60
@@ -67,7 +69,7 @@ def assert_same(one: ChainResult, other: ChainResult) -> None:
     assert one.info == other.info
 
 
-def warm_chain(problem: Problem, settings: Settings, seed: int) -> Chain | CollapsedChain:
+def warm_chain(problem: Problem, settings: Settings, seed: int) -> PaperChain | CollapsedChain:
     """Return a chain after its warm-up; its start is checked too."""
     rng = np.random.default_rng(seed)
     if settings.scheme == "collapsed":
@@ -137,7 +139,7 @@ def test_how_draws_are_cut_into_chunks_does_not_matter(
     problem, settings = problem_of(), SCHEMES[name]
     runs, chunks = [], []
     for seconds in (0.0, 1e9):
-        monkeypatch.setattr(preconditioner, "CHUNK_SECONDS", seconds)
+        monkeypatch.setattr(chunk_sizes, "CHUNK_SECONDS", seconds)
         reports: list[int] = []
         runs.append(run_chain(problem, settings, 7, 0, reports.append))
         assert sum(reports) == settings.n_warmup + settings.n_draws
@@ -370,7 +372,7 @@ def test_brief_particles_restart_from_rows_drawn_evenly() -> None:
     np.testing.assert_array_equal(persistent.engine.states, before)
 
 
-def advanced(chain: Chain) -> NDArray[Any]:
+def advanced(chain: PaperChain) -> NDArray[Any]:
     """Particles after one iteration, a row each."""
     chain.iterate(paper_chain.new_record(0, 6, 15, 15), 0, 0, 1)
     particles: NDArray[Any] = chain.engine.states.T.copy()
@@ -442,7 +444,7 @@ def test_the_full_preconditioner_leaves_the_posterior_unchanged() -> None:
 
 
 @pytest.fixture(scope="module")
-def particle_chain() -> Chain:
+def particle_chain() -> PaperChain:
     """Seven nodes with a few weak edges, some of which may die, and all kinds of edge priors."""
     problem = problem_of(n_nodes=7, n_rows=20)
     inclusion = 14 * [NAN] + [0.2, 0.5, 0.7, 0.1, 0.4] + [0.0, 1.0]
@@ -455,7 +457,7 @@ def particle_chain() -> Chain:
 
 
 def births(
-    chain: Chain, lazy: bool, seed: int, add: float, delete: float, lower: float = 0.0
+    chain: PaperChain, lazy: bool, seed: int, add: float, delete: float, lower: float = 0.0
 ) -> tuple[NDArray[np.int64], int]:
     """Births of each edge, and the number of evaluations, with log bounds lowered by ``lower``."""
     problem, width = chain.problem, chain.jumps.width
@@ -489,7 +491,7 @@ def p_value_of(one: NDArray[np.int64], other: NDArray[np.int64]) -> float:
 
 @pytest.mark.parametrize(("add", "delete"), [(1.0, 1.0), (0.6, 0.9)])
 def test_lazy_births_are_as_frequent_as_births_evaluated_everywhere(
-    add: float, delete: float, particle_chain: Chain
+    add: float, delete: float, particle_chain: PaperChain
 ) -> None:
     everywhere, n_everywhere = births(particle_chain, False, 1, add, delete)
     lazily, n_lazily = births(particle_chain, True, 2, add, delete)

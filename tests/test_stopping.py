@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from slabfield import SpikeSlabMRF, datasets
-from slabfield.adaptation.preconditioner import Problem
 from slabfield.adaptation.starts import (
     KINDS,
     kind_of,
@@ -19,8 +18,9 @@ from slabfield.adaptation.starts import (
     state_of,
 )
 from slabfield.chains.chain_run import chain_rng
-from slabfield.chains.collapsed_chain import in_dense_mode, restarted, start_collapsed
+from slabfield.chains.collapsed_warmup import start_collapsed
 from slabfield.chains.parallel import Limits, Unfit, refuse_unfit, run_chains
+from slabfield.chains.particle_chain import in_dense_mode, restarted
 from slabfield.configuration import (
     DISCREPANCY_LIMIT,
     MISFIT_LIMIT,
@@ -32,6 +32,7 @@ from slabfield.models.binary import BinaryPairwise
 from slabfield.moves.chain_state import insert
 from slabfield.posterior.diagnostics import particle_warnings
 from slabfield.priors import Prior
+from slabfield.problem import Problem
 
 QUICK = replace(gold_standard(), n_draws=20, n_warmup=5, thin=1)
 

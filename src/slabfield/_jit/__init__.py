@@ -9,6 +9,7 @@ from slabfield._jit.compiler import (
     inner,
     jit,
     numba,
+    optional,
     source_fingerprint,
 )
 from slabfield._jit.vectors import (
@@ -44,6 +45,7 @@ __all__ = [
     "maximum",
     "multiply_add",
     "numba",
+    "optional",
     "polynomial",
     "reduce_add",
     "reduce_max",

@@ -210,15 +210,32 @@ def generic(stub: Callable[..., Any]) -> Any:
     """Make a generic function, dispatched on the type of its first argument, compiled or not.
 
     The first argument is a named tuple; ``stub.register(kind)`` adds the implementation for one
-    named tuple class. Compiled callers bind it at compile time, at no cost at run time.
+    named tuple class, and ``stub.implemented_by(kind)`` says whether there is one. Compiled callers
+    bind it at compile time, at no cost at run time.
     """
+    return _dispatched(stub, None)
+
+
+def optional(default: Callable[..., Any]) -> Any:
+    """Make a generic function whose own body serves all types without an implementation."""
+    return _dispatched(default, default)
+
+
+def _dispatched(stub: Callable[..., Any], default: Callable[..., Any] | None) -> Any:
     implementations: dict[Any, Callable[..., Any]] = {}
 
+    def implementation(kind: Any) -> Callable[..., Any] | None:
+        return implementations.get(kind, default)
+
     def call(first: Any, *rest: Any) -> Any:
-        return implementations[type(first)](first, *rest)
+        chosen = implementation(type(first))
+        if chosen is None:
+            raise TypeError(f"{type(first).__name__} does not implement {stub.__name__}.")
+        return chosen(first, *rest)
 
     def choose(first: Any, *rest: Any) -> Any:
-        chosen = implementations.get(getattr(first, "instance_class", None))
+        kind = getattr(first, "instance_class", None)
+        chosen = None if kind is None else implementation(kind)
         return None if chosen is None else getattr(chosen, "py_func", chosen)
 
     def register(kind: type) -> Callable[[Function], Function]:
@@ -230,6 +247,8 @@ def generic(stub: Callable[..., Any]) -> Any:
 
     functools.update_wrapper(call, stub)
     call.register = register  # type: ignore[attr-defined]
+    call.implemented_by = lambda kind: kind in implementations or default is not None  # type: ignore[attr-defined]
+    call.overridden_by = lambda kind: kind in implementations  # type: ignore[attr-defined]
     options = OPTIONS | {"pipeline_class": _PartCompiler}
     extending.overload(call, strict=False, jit_options=options)(choose)
     return call

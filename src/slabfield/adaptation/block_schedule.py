@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slabfield.adaptation.edge_swaps import SwapCandidate, swap_blocks
-from slabfield.adaptation.preconditioner import Problem
 from slabfield.likelihood.blocks import MOST_NODES
 from slabfield.models.interactions import Interactions
 from slabfield.models.protocol import Sums
 from slabfield.moves.block_sweep import Plan
 from slabfield.moves.chain_state import ChainState
 from slabfield.moves.edge_gibbs import MOST_EDGES, InclusionStats
+from slabfield.problem import Problem
 
 # Nodes of a block with particles
 PARTICLE_BLOCK = MOST_NODES

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slabfield.adaptation.preconditioner import Problem, random_state
 from slabfield.moves.chain_state import ChainState, insert, new_state, remove
+from slabfield.problem import Problem
 
 KINDS = ("pseudo", "empty", "half", "random")
 """Kinds of start in rotation: pseudo-likelihood pilot, no edges, half of them, prior draw."""
@@ -24,6 +24,35 @@ def kind_of(chain_index: int) -> str:
     'empty'
     """
     return KINDS[chain_index % len(KINDS)]
+
+
+def random_state(problem: Problem, rng: np.random.Generator, most: float = np.inf) -> ChainState:
+    """Draw a start: structure and couplings from the prior, biases and momenta from N(0, 1).
+
+    Inclusion probabilities are scaled down so that at most ``most`` edges are expected besides
+    those that are forced.
+    """
+    model, prior = problem.model, problem.prior
+    n_interactions, n_parameters = len(model.interactions), model.interactions.n_parameters
+    state = new_state(model.n_biases, n_parameters, n_interactions)
+    state.hyper[0] = rng.beta(prior.beta_a, prior.beta_b)
+    state.hyper[1] = np.sqrt(prior.gamma_rate / rng.gamma(prior.gamma_shape))
+    if not prior.learned.any():
+        same = np.all(prior.inclusion == prior.inclusion[:1])
+        state.hyper[0] = prior.inclusion[0] if same else np.nan
+    if not np.isnan(prior.slab_scale):
+        state.hyper[1] = prior.slab_scale
+    probability = np.where(prior.learned, state.hyper[0], prior.inclusion)
+    free = prior.inclusion != 1.0
+    probability[free] *= min(most / max(float(probability[free].sum()), 1e-9), 1.0)
+    for alpha in np.flatnonzero(rng.random(probability.size) < probability):
+        insert(state, alpha)
+        group = model.group(int(alpha))
+        state.coupling[group] = state.hyper[1] * rng.standard_normal(group.stop - group.start)
+        state.coupling_momentum[group] = rng.standard_normal(group.stop - group.start)
+    state.bias[:] = rng.standard_normal(state.bias.size)
+    state.bias_momentum[:] = rng.standard_normal(state.bias.size)
+    return state
 
 
 def small_field_state(problem: Problem, kind: str, rng: np.random.Generator) -> ChainState:

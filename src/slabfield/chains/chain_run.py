@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slabfield.adaptation.preconditioner import Averages, Problem, chunks, complete
-from slabfield.adaptation.starts import SparseState, kind_of
+from slabfield.adaptation.preconditioner import Averages
+from slabfield.adaptation.starts import SparseState
+from slabfield.chains import collapsed_warmup, paper_chain
 from slabfield.chains.checkpoint import (
     RESTART_ADVICE,
     Arrays,
@@ -21,36 +22,20 @@ from slabfield.chains.checkpoint import (
     plain_failures,
     unpack,
 )
-from slabfield.chains.collapsed_chain import (
-    CollapsedChain,
-    adapt,
-    adaptation_summary,
-    final_diagnostics,
-    sizes_of,
-    start_collapsed,
-    warming_collapsed,
-)
+from slabfield.chains.chunks import chunks
+from slabfield.chains.collapsed_chain import CollapsedChain, sizes_of
 from slabfield.chains.draw_buffer import DrawBuffer
-from slabfield.chains.paper_chain import Chain, first_averages, start_chain, warming
-from slabfield.chains.validate_state import check_state, collapsed_template
+from slabfield.chains.paper_chain import PaperChain
 from slabfield.configuration import Settings
 from slabfield.draws import ChainDraws
 from slabfield.kernels.laplace import Laplace
-from slabfield.kernels.pattern_gibbs import Clusters
-from slabfield.likelihood.blocks import ExactBlocks, ParticleBlocks, ParticleWorkspace
-from slabfield.likelihood.exact_moments import BinaryTable, StateTable
-from slabfield.likelihood.particle_moments import BinaryParticles, CliqueParticles
-from slabfield.likelihood.pseudolikelihood import PseudoRows
-from slabfield.likelihood.quadratic_surrogate import QuadraticSurrogate
-from slabfield.models.loglinear import Cliques
 from slabfield.models.protocol import Sums
 from slabfield.moves.block_sweep import Plan
 from slabfield.moves.chain_state import ChainState, Info
 from slabfield.moves.edge_gibbs import Block, InclusionStats
 from slabfield.moves.imputation import MissingEntries
-from slabfield.moves.iteration import NotFinite, check_finite
-from slabfield.moves.langevin import LangevinSettings, LangevinWork
-from slabfield.moves.reversible_jump import JumpSettings, JumpWork
+from slabfield.moves.iteration import NotFinite
+from slabfield.problem import Problem, complete
 from slabfield.validation import InputWarning, NotFiniteError
 
 Report = Callable[[int], None]
@@ -81,19 +66,43 @@ class ChainResult(NamedTuple):
         )
 
 
+class Scheme(Protocol):
+    """What a run asks of a kind of chain; the two schemes are modules with these functions."""
+
+    def start(self, problem: Problem, settings: Settings, rng: Any, chain_index: int) -> Any:
+        """Return a chain at its start."""
+
+    def first_averages(self, chain: Any) -> Averages | None:
+        """Return the averages of warm-up, initialized from the data, if there are any."""
+
+    def warming(
+        self, chain: Any, averages: Any, done: int, report: Report
+    ) -> Iterator[tuple[Any, int]]:
+        """Continue the warm-up; yield the chain and the number of draws done."""
+
+    def freeze(self, chain: Any) -> Any:
+        """End warm-up early, with what was adapted so far."""
+
+    def summary(self, chain: Any) -> dict[str, Any]:
+        """Return the adapted settings, and diagnostics of the engine."""
+
+    def diagnostics(self, chain: Any) -> dict[str, Any]:
+        """Return diagnostics that are computed when a chain has ended."""
+
+    def move_statistics(self, chain: Any) -> tuple[Any, InclusionStats | None]:
+        """Return the widths of jumps, or the sums of conditional inclusion probabilities."""
+
+
+def scheme_of(settings: Settings) -> Scheme:
+    """Return the scheme of a run: collapsed sweeps, or else the paper's iterations."""
+    return collapsed_warmup if settings.scheme == "collapsed" else paper_chain
+
+
 KINDS: tuple[type, ...] = (
-    *(Chain, CollapsedChain, ChainState, Block, Laplace, Plan, InclusionStats),
-    *(BinaryTable, StateTable, BinaryParticles, CliqueParticles, Cliques),
-    *(
-        QuadraticSurrogate,
-        Clusters,
-        ExactBlocks,
-        ParticleBlocks,
-        ParticleWorkspace,
-        PseudoRows,
-        SparseState,
-    ),
-    *(LangevinSettings, LangevinWork, JumpSettings, JumpWork, Problem, Sums, MissingEntries),
+    *(CollapsedChain, PaperChain, ChainState, Problem, Sums, MissingEntries, SparseState),
+    *(Block, Laplace, Plan, InclusionStats),
+    *(kind for engine in collapsed_warmup.ENGINES.values() for kind in engine.KINDS),
+    *paper_chain.KINDS,
 )
 """The named tuples that a chain's state is made of."""
 
@@ -129,6 +138,8 @@ class ChainRun:
     n_warmup: int
     cpu_seconds: float
     buffer: DrawBuffer
+    chain: Any
+    averages: Averages | None
 
     def __init__(
         self,
@@ -163,12 +174,8 @@ class ChainRun:
         self.buffer = DrawBuffer(sizes_of(problem))
         rng = chain_rng(self.seed, self.chain_index, self.attempt)
         own = complete(problem, rng)
-        self.chain: Chain | CollapsedChain = (
-            start_collapsed(own, settings, rng, kind_of(self.chain_index))
-            if settings.scheme == "collapsed"
-            else start_chain(own, settings, rng)
-        )
-        self.averages = first_averages(self.chain) if isinstance(self.chain, Chain) else None
+        self.chain = self.scheme.start(own, settings, rng, self.chain_index)
+        self.averages = self.scheme.first_averages(self.chain)
 
     def _restart(self, report: Report) -> None:
         """Restart a chain that is not finite; raise an error if it was restarted before."""
@@ -203,9 +210,7 @@ class ChainRun:
         if found is None:
             return None
         with plain_failures(file.path, RESTART_ADVICE):
-            run = cls.from_state(problem, settings, file, found)
-            run._check()
-            return run
+            return cls.from_state(problem, settings, file, found)
 
     @classmethod
     def from_state(
@@ -216,6 +221,11 @@ class ChainRun:
         context = {"problem": problem, "settings": settings, "file": file}
         run.__setstate__(context | {"packed": packed})
         return run
+
+    @property
+    def scheme(self) -> Scheme:
+        """The scheme of the run."""
+        return scheme_of(self.settings)
 
     @property
     def warm(self) -> bool:
@@ -233,8 +243,7 @@ class ChainRun:
         """End warm-up, if it is under way, with what was adapted so far."""
         if 0 < self.n_warmed < self.n_warmup:
             self.n_warmup = self.n_warmed
-            if isinstance(self.chain, CollapsedChain) and self.chain.inclusion_stats.visits.any():
-                self.chain = adapt(self.chain)
+            self.chain = self.scheme.freeze(self.chain)
 
     def warm_up(self, report: Report, begin: float, until: float = inf) -> None:
         """Continue the warm-up; ``begin`` is its start on the thread's CPU clock.
@@ -243,7 +252,9 @@ class ChainRun:
         """
         if self.warm:
             return
-        steps, before = self._warming(report), self.cpu_seconds
+        warming = self.scheme.warming
+        steps = warming(self.chain, self.averages, self.n_warmed, report)
+        before = self.cpu_seconds
         while not self.warm and not self._stop_requested():
             try:
                 self.chain, self.n_warmed = next(steps)
@@ -251,17 +262,10 @@ class ChainRun:
                     self._freeze()
             except NotFinite:
                 self._restart(report)
-                steps = self._warming(report)
+                steps = warming(self.chain, self.averages, self.n_warmed, report)
             self.cpu_seconds = before + time.thread_time() - begin
             self.save_if_due()
         self.save()
-
-    def _warming(self, report: Report) -> Any:
-        """Return the remaining steps of warm-up."""
-        if isinstance(self.chain, CollapsedChain):
-            return warming_collapsed(self.chain, self.n_warmed, report)
-        assert self.averages is not None
-        return warming(self.chain, self.averages, self.n_warmed, report)
 
     def extend(self, n_draws: int, report: Report, deadline: float = inf) -> ChainRun:
         """Make more draws; stop early, but not before the first, once past the deadline."""
@@ -347,25 +351,6 @@ class ChainRun:
         self.cpu_seconds = state["cpu_seconds"]
         self.buffer.restore(state["draws"])
 
-    def _check(self) -> None:
-        """Raise ValueError unless what was read is a valid state of this run."""
-        template: Chain | CollapsedChain
-        if self.settings.scheme == "collapsed":
-            template = collapsed_template(self.problem, self.settings)
-        else:
-            template = start_chain(self.problem, self.settings, np.random.default_rng(0))
-        check_state(self.chain, template)
-        counts = (self.n_warmed, self.n_warmup, self.settings.n_warmup)
-        integers = (*counts, self.seed, self.chain_index, self.attempt)
-        if any(type(number) is not int for number in integers) or not 0 <= counts[0] <= counts[1]:
-            raise ValueError("invalid counts")
-        check_finite(self.chain.state)
-        shape = getattr(self.totals, "shape", None)
-        if counts[1] > counts[2] or shape != (len(Info._fields),):
-            raise ValueError("invalid counts")
-        if type(self.cpu_seconds) is not float:
-            raise ValueError("no CPU time")
-
     # Arrays that share memory have to share it in another process too: hence packing.
 
     def __getstate__(self) -> dict[str, Any]:
@@ -393,19 +378,14 @@ class ChainRun:
         if n_draws is not None and n_draws < len(record.bias):
             record = ChainDraws(*(part[:n_draws] for part in record))
         info = Info(*(int(t) for t in self.totals))
-        widths, inclusion_stats = None, None
-        if isinstance(self.chain, CollapsedChain):
-            inclusion_stats = self.chain.inclusion_stats
-        else:
-            widths = self.chain.jumps.width
+        widths, inclusion_stats = self.scheme.move_statistics(self.chain)
         return ChainResult(
             record, info, self.cpu_seconds, widths, inclusion_stats, self.adaptation()
         )
 
     def adaptation(self) -> dict[str, Any]:
         """Return the adapted settings, the noise since, and diagnostics of the particles."""
-        chain = self.chain
-        found = adaptation_summary(chain) if isinstance(chain, CollapsedChain) else {}
+        found = self.scheme.summary(self.chain)
         if self.n_warmup < self.settings.n_warmup:
             found["warmed_up_for"] = self.n_warmup
         if self.attempt:
@@ -414,9 +394,8 @@ class ChainRun:
 
     def ended(self, result: ChainResult) -> ChainResult:
         """Add the diagnostics of an ended chain to its last result."""
-        if not isinstance(self.chain, CollapsedChain):
-            return result
-        return result._replace(adaptation=result.adaptation | final_diagnostics(self.chain))
+        found = self.scheme.diagnostics(self.chain)
+        return result._replace(adaptation=result.adaptation | found)
 
 
 def run_chain(

@@ -17,11 +17,11 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slabfield._jit import COMPILED, source_fingerprint
-from slabfield.adaptation.preconditioner import Problem
 from slabfield.chains.chain_run import ChainRun, Packed, Report
 from slabfield.chains.checkpoint import ChainFile
 from slabfield.chains.dask_client import address_of, workers_of
 from slabfield.configuration import Settings
+from slabfield.problem import Problem
 from slabfield.validation import InputError, InputWarning
 from slabfield.validation.errors import shown_value
 

@@ -1,4 +1,4 @@
-"""One chain of the paper's iterations: its parts, its start, and its warm-up."""
+"""The paper's scheme: a chain, its start, warm-up and summary."""
 
 from __future__ import annotations
 
@@ -7,26 +7,53 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from slabfield.adaptation.preconditioner import Averages, Problem, chunks, random_state
+from slabfield.adaptation.preconditioner import Averages
+from slabfield.adaptation.starts import random_state
+from slabfield.chains.chunks import chunks
 from slabfield.chains.collapsed_chain import sizes_of
 from slabfield.configuration import Settings
-from slabfield.likelihood.exact_moments import exact_engine
+from slabfield.likelihood.exact_moments import BinaryTable, StateTable, exact_engine
 from slabfield.likelihood.feature_moments import Engine, row_variances
-from slabfield.likelihood.particle_moments import particle_engine
+from slabfield.likelihood.particle_moments import (
+    BinaryParticles,
+    CliqueParticles,
+    particle_engine,
+)
+from slabfield.likelihood.protocols import check_engine
+from slabfield.models.loglinear import Cliques
 from slabfield.moves.chain_state import ChainState, Info
-from slabfield.moves.iteration import Record, adjusted, approximate, check_finite, new_record
+from slabfield.moves.iteration import (
+    REQUIRES,
+    Record,
+    adjusted,
+    approximate,
+    check_finite,
+    new_record,
+)
 from slabfield.moves.langevin import LangevinSettings, LangevinWork, new_work
 from slabfield.moves.reversible_jump import JumpSettings, JumpWork, new_jump_work
+from slabfield.problem import Problem
 
-SCHEMES: dict[str, Callable[..., Any]] = {
+ITERATIONS: dict[str, Callable[..., Any]] = {
     "approximate": approximate,
     "adjusted": adjusted,
 }
+KINDS = (
+    BinaryTable,
+    StateTable,
+    BinaryParticles,
+    CliqueParticles,
+    Cliques,
+    LangevinSettings,
+    LangevinWork,
+    JumpSettings,
+    JumpWork,
+)
 # Updates of the preconditioner in warm-up, at most
 WARMUP_SEGMENTS = 120
 
 
-class Chain(NamedTuple):
+class PaperChain(NamedTuple):
     """Everything that a chain's next iteration needs."""
 
     problem: Problem
@@ -45,7 +72,7 @@ class Chain(NamedTuple):
         Raises :class:`NotFinite` if the state or a draw is not finite.
         """
         problem = self.problem
-        info: Info = SCHEMES[self.settings.scheme](
+        info: Info = ITERATIONS[self.settings.scheme](
             self.engine, problem.sums, problem.prior, problem.model.group_start, self.langevin,
             self.jumps, self.state, self.work, self.jump_work, problem.missing_entries, record,
             first, n_draws, thin, self.rng,
@@ -54,7 +81,7 @@ class Chain(NamedTuple):
         return info
 
 
-def start_chain(problem: Problem, settings: Settings, rng: np.random.Generator) -> Chain:
+def start_chain(problem: Problem, settings: Settings, rng: np.random.Generator) -> PaperChain:
     """Return a chain at a random start, preconditioned by the variances of the data."""
     model = problem.model
     starts = model.group_start
@@ -67,9 +94,10 @@ def start_chain(problem: Problem, settings: Settings, rng: np.random.Generator) 
     else:
         restart = problem.rows if settings.restart else None
         engine = particle_engine(model, settings.n_particles, settings.n_sweeps, restart, rng)
+    check_engine(engine, REQUIRES[settings.scheme])
     averages = Averages(row_variances(model, problem.rows), float(state.hyper[1]) ** -2, full)
     largest = int(np.diff(starts).max(initial=1))
-    return Chain(
+    return PaperChain(
         problem,
         settings,
         engine,
@@ -82,7 +110,34 @@ def start_chain(problem: Problem, settings: Settings, rng: np.random.Generator) 
     )
 
 
-def first_averages(chain: Chain) -> Averages:
+def start(
+    problem: Problem, settings: Settings, rng: np.random.Generator, chain_index: int
+) -> PaperChain:
+    """Return a chain of a run; all start from the prior, whatever their index."""
+    return start_chain(problem, settings, rng)
+
+
+def freeze(chain: PaperChain) -> PaperChain:
+    """End warm-up early: the preconditioner stays as it is."""
+    return chain
+
+
+def summary(chain: PaperChain) -> dict[str, Any]:
+    """Return nothing: all settings are the user's."""
+    return {}
+
+
+def diagnostics(chain: PaperChain) -> dict[str, Any]:
+    """Return nothing besides the counts of the moves."""
+    return {}
+
+
+def move_statistics(chain: PaperChain) -> tuple[Any, None]:
+    """Return the statistics of the moves: the widths of the windows of jumps."""
+    return chain.jumps.width, None
+
+
+def first_averages(chain: PaperChain) -> Averages:
     """Return the averages of warm-up, initialized from the data."""
     problem = chain.problem
     return Averages(
@@ -92,7 +147,7 @@ def first_averages(chain: Chain) -> Averages:
     )
 
 
-def warm_up(chain: Chain, report: Callable[[int], None]) -> Chain:
+def warm_up(chain: PaperChain, report: Callable[[int], None]) -> PaperChain:
     """Run the whole warm-up; return the chain with its preconditioner frozen."""
     for warmer, _ in warming(chain, first_averages(chain), 0, report):
         chain = warmer
@@ -100,8 +155,8 @@ def warm_up(chain: Chain, report: Callable[[int], None]) -> Chain:
 
 
 def warming(
-    chain: Chain, averages: Averages, done: int, report: Callable[[int], None]
-) -> Iterator[tuple[Chain, int]]:
+    chain: PaperChain, averages: Averages, done: int, report: Callable[[int], None]
+) -> Iterator[tuple[PaperChain, int]]:
     """Continue the warm-up; yield the chain and the number of draws done after every chunk.
 
     Variances are averaged over the last two thirds.

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from slabfield.adaptation.preconditioner import Problem
 from slabfield.chains.chain_run import ChainResult, ChainRun, Report
 from slabfield.chains.checkpoint import Checkpoint
 from slabfield.chains.dask_cluster import Cluster
 from slabfield.configuration import DISCREPANCY_LIMIT, NOISE_LIMIT, Settings
+from slabfield.problem import Problem
 from slabfield.validation.memory_limit import give_back_memory
 
 # Largest share of the time budget that warm-up may take

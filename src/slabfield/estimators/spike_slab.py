@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from slabfield import encoding, validation
-from slabfield.adaptation.preconditioner import Problem
 from slabfield.chains.chain_run import ChainResult
 from slabfield.chains.checkpoint import Checkpoint
 from slabfield.chains.dask_client import open_client
@@ -51,6 +50,7 @@ from slabfield.moves.imputation import new_missing_entries
 from slabfield.posterior import Posterior
 from slabfield.posterior.diagnostics import unconverged_summaries
 from slabfield.priors import Prior
+from slabfield.problem import Problem
 from slabfield.progress import chain_progress
 
 if TYPE_CHECKING:

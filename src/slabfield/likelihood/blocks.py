@@ -229,6 +229,7 @@ def particle_blocks(
     )  # fmt: skip
 
 
+@interface.with_buffers.register
 def with_conditionals(engine: ParticleBlocks) -> ParticleBlocks:
     """Return the engine with buffers for the conditionals of nodes, if it caches them."""
     d, n = engine.states.shape
@@ -336,6 +337,14 @@ def leave_block_particles(engine, state, nodes, table, rng):
                 engine.degree[i], states,
             )  # fmt: skip
             resample(states[i], work.field, engine.streams)
+
+
+@interface.between_blocks.register(ParticleBlocks)
+def tree_sweeps_between(engine, state, number, n_blocks, rng):
+    """Run tree sweeps of the particles, evenly distributed over the blocks."""
+    before, after = number * engine.n_tree_sweeps, (number + 1) * engine.n_tree_sweeps
+    for _ in range(after // n_blocks - before // n_blocks):
+        tree_sweep(engine, state, rng)
 
 
 @inner

@@ -1,17 +1,35 @@
-"""The interface of likelihood engines: the functions that moves call.
+"""The two protocols of likelihood engines: the functions that moves call.
 
-An engine is a named tuple of arrays. Each function here dispatches on the engine's class, in Python
-and in compiled code alike.
+An engine is a named tuple of arrays, and each function dispatches on its class, in Python and in
+compiled code alike. Engines of the *moments* protocol answer what the paper's moves ask, for any
+log-linear model; engines of the *blocks* protocol serve the collapsed updates of the default
+sampler. A move lists the functions that it calls as ``REQUIRES``, and a chain checks its engine
+against them before it starts (:func:`check_engine`). A function with a default needs no
+implementation.
 """
 
 from __future__ import annotations
 
-from slabfield._jit import generic
+from collections.abc import Iterable
+from functools import singledispatch
+from typing import Any
+
+from slabfield._jit import generic, optional
+
+# ---- both protocols
 
 
 @generic
 def advance(engine, state, rng):
     """Bring the engine to the parameters of the state (particles: one or more Gibbs sweeps)."""
+
+
+@optional
+def refresh_data(engine, missing_entries, state, rng):
+    """Bring the engine up to date after missing entries were redrawn; most use only sums."""
+
+
+# ---- moments: the paper's moves
 
 
 @generic
@@ -45,6 +63,9 @@ def log_partition(engine):
     """Log partition function at the engine's parameters."""
 
 
+# ---- blocks: the collapsed updates
+
+
 @generic
 def open_block(engine, state, nodes, table):
     """Fill ``table`` with the weights of the states of a block of nodes, all others summed out."""
@@ -53,3 +74,30 @@ def open_block(engine, state, nodes, table):
 @generic
 def leave_block(engine, state, nodes, table, rng):
     """Update the engine for changed parameters within a block (particles: redraw its nodes)."""
+
+
+@optional
+def between_blocks(engine, state, number, n_blocks, rng):
+    """Update the engine after block ``number`` of a scheduled sweep; by default do nothing."""
+
+
+@optional
+def n_bias_updates(engine, k):
+    """Number of nodes of a scheduled block, from the first, whose biases are updated.
+
+    By default all: with the table of the block available, a bias costs little.
+    """
+    return k
+
+
+@singledispatch
+def with_buffers(engine: Any) -> Any:
+    """Return the engine with the buffers that it has only while compiled code runs."""
+    return engine
+
+
+def check_engine(engine: Any, requirements: Iterable[Any]) -> None:
+    """Raise TypeError unless an engine implements all functions that moves require."""
+    missing = [f.__name__ for f in requirements if not f.implemented_by(type(engine))]
+    if missing:
+        raise TypeError(f"{type(engine).__name__} must implement {', '.join(sorted(missing))}.")

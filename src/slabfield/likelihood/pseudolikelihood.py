@@ -85,6 +85,21 @@ def advance(engine, state, rng):
         refresh(field, engine.p, engine.counted, engine.total, engine.powers, engine.empty, i)
 
 
+@interface.refresh_data.register(PseudoRows)
+def copy_entries(engine, missing_entries, state, rng):
+    """Copy the entries that were redrawn, and recompute all fields."""
+    for m in range(missing_entries.row.size):
+        row, i = missing_entries.row[m], missing_entries.node[m]
+        engine.x[i, row] = missing_entries.x[row, i]
+    interface.advance(engine, state, rng)
+
+
+@interface.n_bias_updates.register(PseudoRows)
+def update_first_bias(engine, k):
+    """One: each takes a pass over the rows, and every node is the first in a block of its own."""
+    return 1
+
+
 @inner
 def refresh(field, p, counted, total, powers, empty, i):
     """Recompute the conditionals of a node, and the sums of their powers, from its fields."""

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import math
 
-from slabfield._jit import full, generic, inner, load, multiply_add, reduce_add
+from slabfield._jit import full, inner, load, multiply_add, optional, reduce_add
 from slabfield.kernels.block_particles import group_products
 from slabfield.kernels.block_table import couplings_among, edge_number
 from slabfield.kernels.gibbs import sweep
 from slabfield.kernels.state_table import NARROW, total_of
-from slabfield.likelihood.blocks import ExactBlocks, ParticleBlocks, write_neighbors
+from slabfield.likelihood.blocks import ParticleBlocks, write_neighbors
 from slabfield.likelihood.node_conditionals import (
     can_sum_out_partners,
     mark_ends_outdated,
@@ -25,7 +25,6 @@ from slabfield.likelihood.node_conditionals import (
     update_conditional,
 )
 from slabfield.likelihood.protocols import leave_block, open_block
-from slabfield.likelihood.pseudolikelihood import PseudoRows
 from slabfield.moves.block_flip import shuffle
 from slabfield.moves.bounded_updates import MOST_WIDTH
 from slabfield.moves.edge_gibbs import log_odds_of, scale_of, update_edges
@@ -105,15 +104,9 @@ def pair_table(products, first, second, n, table):
         table[0, t] = max(n / products.size - first[t] - second[t] + products[t], least)
 
 
-@generic
+@optional
 def update_absent(engine, sums, prior, state, block, plan, inclusion_stats, rng):
-    """Update the edges that no block of the plan contains."""
-
-
-@update_absent.register(ExactBlocks)
-@update_absent.register(PseudoRows)
-def update_none(engine, sums, prior, state, block, plan, inclusion_stats, rng):
-    """Do nothing: all pairs are in blocks, scheduled or random."""
+    """Update the edges that no block of the plan contains; by default they are in random blocks."""
 
 
 @update_absent.register(ParticleBlocks)

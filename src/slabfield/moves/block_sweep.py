@@ -8,15 +8,19 @@ transitions are called from here.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slabfield._jit import generic, inner
+from slabfield._jit import inner, optional
 from slabfield.kernels.block_table import edge_number
-from slabfield.likelihood.blocks import ExactBlocks, ParticleBlocks, tree_sweep
-from slabfield.likelihood.protocols import leave_block, open_block
+from slabfield.likelihood.protocols import (
+    between_blocks,
+    leave_block,
+    n_bias_updates,
+    open_block,
+)
 from slabfield.likelihood.pseudolikelihood import PseudoRows
 from slabfield.moves import pseudo_edge_gibbs
 from slabfield.moves.absent_edges import update_absent
@@ -62,22 +66,15 @@ def list_edges(block, n_nodes, k, split, within_first, within_second):
     return n_edges
 
 
-@generic
+@optional
 def update_block(
     engine, sums, prior, state, block, k, n_edges, first, last, number, plan, inclusion_stats, rng
 ):
     """Update the listed edges of a block, and the biases of its nodes first to last, once each.
 
-    ``number`` is the index of the block in the plan, or says whether edges are flipped.
+    By default with the table of its states, all other nodes summed out. ``number`` is the index of
+    the block in the plan, or says whether edges are flipped.
     """
-
-
-@update_block.register(ExactBlocks)
-@update_block.register(ParticleBlocks)
-def update_by_table(
-    engine, sums, prior, state, block, k, n_edges, first, last, number, plan, inclusion_stats, rng
-):
-    """Update a block with the table of its states, all other nodes summed out."""
     open_block(engine, state, block.nodes[:k], block.table)
     changed = update_edges(sums, prior, state, block, k, n_edges, 1.0, inclusion_stats, rng)
     n_undecided = list_undecided(block.edges, n_edges, plan.undecided, block.undecided)
@@ -105,41 +102,10 @@ def update_rows(
     pseudo_edge_gibbs.update_biases(engine, sums, prior, state, block, first, last, rng)
 
 
-@generic
-def n_bias_updates(engine, k):
-    """Number of nodes of a scheduled block, from the first, whose biases are updated."""
-
-
-@n_bias_updates.register(ExactBlocks)
-@n_bias_updates.register(ParticleBlocks)
-def update_all_biases(engine, k):
-    """All: with the table of the block available, a bias costs little."""
-    return k
-
-
-@n_bias_updates.register(PseudoRows)
-def update_first_bias(engine, k):
-    """One: each takes a pass over the rows, and every node is the first in a block of its own."""
-    return 1
-
-
-@generic
-def between_blocks(engine, state, number, n_blocks, rng):
-    """Update the engine after block ``number``."""
-
-
-@between_blocks.register(ExactBlocks)
-@between_blocks.register(PseudoRows)
-def nothing_between(engine, state, number, n_blocks, rng):
-    """Do nothing: there are no particles."""
-
-
-@between_blocks.register(ParticleBlocks)
-def tree_sweeps_between(engine, state, number, n_blocks, rng):
-    """Run tree sweeps of the particles, evenly distributed over the blocks."""
-    before, after = number * engine.n_tree_sweeps, (number + 1) * engine.n_tree_sweeps
-    for _ in range(after // n_blocks - before // n_blocks):
-        tree_sweep(engine, state, rng)
+def requirements(engine: Any) -> tuple[Any, ...]:
+    """Return what sweeps require of an engine: a table of each block, or an update of its own."""
+    own = update_block.overridden_by(type(engine))
+    return (between_blocks, n_bias_updates, *(() if own else (open_block, leave_block)))
 
 
 @inner

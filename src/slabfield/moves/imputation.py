@@ -7,14 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slabfield._jit import generic, inner
+from slabfield._jit import inner
 from slabfield.kernels.block_table import edge_number
 from slabfield.kernels.gibbs import fill_neighbors
-from slabfield.likelihood.blocks import ExactBlocks, ParticleBlocks
-from slabfield.likelihood.exact_moments import BinaryTable, StateTable
-from slabfield.likelihood.particle_moments import BinaryParticles, CliqueParticles
-from slabfield.likelihood.protocols import advance
-from slabfield.likelihood.pseudolikelihood import PseudoRows
+from slabfield.likelihood.protocols import refresh_data
 from slabfield.models.binary import BinaryPairwise
 
 
@@ -45,30 +41,6 @@ def new_missing_entries(model: Any, x: NDArray[Any], missing: NDArray[np.bool_])
         row, node, x, first, second, np.zeros((d, d), np.int32), np.zeros((d, d), np.float32),
         np.zeros(d, np.int64),
     )  # fmt: skip
-
-
-@generic
-def refresh_data(engine, missing_entries, state, rng):
-    """Bring an engine up to date after missing entries were redrawn."""
-
-
-@refresh_data.register(ExactBlocks)
-@refresh_data.register(ParticleBlocks)
-@refresh_data.register(BinaryTable)
-@refresh_data.register(StateTable)
-@refresh_data.register(BinaryParticles)
-@refresh_data.register(CliqueParticles)
-def sums_are_enough(engine, missing_entries, state, rng):
-    """Do nothing: these engines use only the sums of the data."""
-
-
-@refresh_data.register(PseudoRows)
-def copy_entries(engine, missing_entries, state, rng):
-    """Copy the entries, and recompute all fields."""
-    for m in range(missing_entries.row.size):
-        row, i = missing_entries.row[m], missing_entries.node[m]
-        engine.x[i, row] = missing_entries.x[row, i]
-    advance(engine, state, rng)
 
 
 @inner

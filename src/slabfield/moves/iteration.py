@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from slabfield._jit import inner, jit
 from slabfield.likelihood.blocks import tree_sweep
-from slabfield.likelihood.protocols import advance
+from slabfield.likelihood.protocols import advance, refresh_data
+from slabfield.moves import langevin, reversible_jump
 from slabfield.moves.block_sweep import collapsed_sweep
 from slabfield.moves.chain_state import ChainState, Info
 from slabfield.moves.hyperparameters import draw_hyper
@@ -21,6 +22,13 @@ from slabfield.moves.imputation import redraw
 from slabfield.moves.langevin import adjusted_langevin_step, langevin_step
 from slabfield.moves.reversible_jump import exchange, jump_in_parallel, jump_sequentially
 
+# What the paper's iterations require of an engine, by scheme
+REQUIRES = {
+    "approximate": (*langevin.REQUIRES, *reversible_jump.REQUIRES, refresh_data),
+    "adjusted": (
+        *langevin.REQUIRES, *langevin.REQUIRES_EXACT, *reversible_jump.REQUIRES, refresh_data,
+    ),
+}  # fmt: skip
 # Exchanges of two interactions proposed per iteration of Bayes Exact
 N_EXCHANGES = 4
 

@@ -13,6 +13,10 @@ from slabfield.likelihood.protocols import advance, gradient_means, log_partitio
 
 Array = NDArray[np.float64]
 
+REQUIRES = (advance, gradient_means)
+# What the accept/reject step requires besides
+REQUIRES_EXACT = (log_partition,)
+
 
 class LangevinSettings(NamedTuple):
     """Step size, momentum persistence, and the preconditioner C.

@@ -21,6 +21,8 @@ from slabfield.moves.hyperparameters import log_odds
 
 Array = NDArray[np.float64]
 
+REQUIRES = (moments_without, log_ratio, set_group)
+
 
 class JumpSettings(NamedTuple):
     """Widths of the windows, proposal probabilities, and the order in which births are proposed.

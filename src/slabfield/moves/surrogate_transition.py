@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import math
 
-from slabfield._jit import generic, inner
+from slabfield._jit import inner, optional
 from slabfield.kernels.logistic import dot
 from slabfield.kernels.sweep_operator import sample_coefficients, sweep_out
-from slabfield.likelihood.blocks import ExactBlocks, ParticleBlocks
-from slabfield.likelihood.pseudolikelihood import PseudoRows
+from slabfield.likelihood.blocks import ExactBlocks
 from slabfield.likelihood.quadratic_surrogate import log_surrogate_ratio
 from slabfield.moves.block_flip import shuffle
 from slabfield.moves.chain_state import insert, remove
@@ -118,15 +117,12 @@ def draw_field(surrogate, rng):
     return n if positive_definite else -1
 
 
-@generic
+@optional
 def surrogate_transition(engine, sums, prior, state, block, rng):
-    """Try a surrogate transition, with the engine's probability; return whether it was tried."""
+    """Try a surrogate transition, with the engine's probability; return whether it was tried.
 
-
-@surrogate_transition.register(ParticleBlocks)
-@surrogate_transition.register(PseudoRows)
-def no_transition(engine, sums, prior, state, block, rng):
-    """Never: the engine has no partition function."""
+    By default never: it takes a partition function.
+    """
     return False
 
 

@@ -150,10 +150,10 @@ def effective_draws(present: NDArray[np.bool_]) -> NDArray[np.float64]:
 
 def block_problem() -> Any:
     """Return the problem on which all samplers are compared: 12 nodes in three groups."""
-    from slabfield.adaptation.preconditioner import Problem
     from slabfield.datasets import make_block
     from slabfield.models.binary import BinaryPairwise
     from slabfield.priors import Prior
+    from slabfield.problem import Problem
 
     data = make_block(N_ROWS, random_state=SEED)
     model = BinaryPairwise(data.field.n_nodes)
@@ -173,7 +173,7 @@ def plain_rate(n_draws: int = 6_000) -> float:
 def sampler_beside_plain(engine: str, n_draws: int = 4_000) -> float:
     """Effective draws per CPU second of a sampler relative to plain loops."""
     from slabfield.chains.chain_run import chain_rng
-    from slabfield.chains.collapsed_chain import start_collapsed, warm_up_collapsed
+    from slabfield.chains.collapsed_warmup import start_collapsed, warm_up_collapsed
     from slabfield.configuration import gold_standard, pseudo
     from slabfield.moves.iteration import new_record
 

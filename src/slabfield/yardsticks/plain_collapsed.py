@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from slabfield._jit import inner
-from slabfield.adaptation.preconditioner import Problem
+from slabfield.problem import Problem
 
 # Points of Simpson's rule
 N_POINTS = 41

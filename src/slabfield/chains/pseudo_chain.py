@@ -1,0 +1,97 @@
+"""Chains with the weighted pseudo-likelihood: start, plan, and pilot runs for other chains."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from slabfield.adaptation.block_schedule import (
+    FULL_NODES_ON_ROWS,
+    MIXED_FLIPS_PER_BLOCK,
+    PARTICLE_BLOCK,
+    all_pairs_plan,
+    flips_needed,
+    make_plan,
+    planned,
+    screen,
+)
+from slabfield.adaptation.starts import start_from_data
+from slabfield.chains.collapsed_chain import CollapsedChain, run_sweeps, with_new_stats
+from slabfield.configuration import Settings
+from slabfield.likelihood.pseudolikelihood import PseudoRows, pseudo_rows
+from slabfield.moves.block_sweep import Plan
+from slabfield.moves.edge_gibbs import new_block, new_inclusion_stats
+from slabfield.moves.iteration import advance_engine
+from slabfield.problem import Problem
+
+KINDS: tuple[type, ...] = (PseudoRows,)
+
+# Sweeps of each of the two halves of a pilot run
+PILOT_SWEEPS = 20
+
+
+def start(
+    problem: Problem, settings: Settings, rng: np.random.Generator, kind: str
+) -> CollapsedChain:
+    """Return a chain with the weighted pseudo-likelihood."""
+    model = problem.model
+    d, n_edges = model.n_nodes, model.n_interactions
+    k = min(PARTICLE_BLOCK, d)
+    block = new_block(problem.sums.bias / problem.sums.n_rows, k, 1)
+    times = problem.times if problem.times.size else None
+    return CollapsedChain(
+        problem, settings, pseudo_rows(model, problem.rows, settings.pseudo_weight, times),
+        start_from_data(problem, "empty" if kind == "pseudo" else kind, rng), block,
+        first_plan(problem, k), new_inclusion_stats(n_edges), rng,
+    )  # fmt: skip
+
+
+def first_plan(problem: Problem, k: int) -> Plan:
+    """Return the first plan of a chain with the pseudo-likelihood: of all pairs if they are few."""
+    model = problem.model
+    if model.n_nodes <= FULL_NODES_ON_ROWS:
+        return all_pairs_plan(k, problem.sums, model.ends)
+    score = screen(problem.sums, model.ends)
+    return make_plan(score, np.zeros(score.size), model.ends, model.n_nodes, k)
+
+
+def adapt(chain: CollapsedChain, parts_left: int) -> CollapsedChain:
+    """Choose the number of flips, or make a new plan.
+
+    Edges that substitute for each other mix well without scheduled flips, which cost more.
+    """
+    stats, plan = chain.inclusion_stats, chain.plan
+    if len(plan.blocks) == 0:
+        n_flips = flips_needed(stats.mean_probability, MIXED_FLIPS_PER_BLOCK)
+        return with_new_stats(chain)._replace(plan=plan._replace(n_flips=n_flips))
+    plan = planned(chain.problem, stats, plan.blocks.shape[1])
+    return with_new_stats(chain)._replace(plan=plan)
+
+
+def summary(chain: CollapsedChain) -> dict[str, Any]:
+    """Return nothing: the engine has no settings to adapt."""
+    return {}
+
+
+def diagnostics(chain: CollapsedChain) -> dict[str, Any]:
+    """Return nothing: the pseudo-likelihood has no noise."""
+    return {}
+
+
+def pseudo_pilot(problem: Problem, rng: np.random.Generator) -> CollapsedChain:
+    """Run a short chain with the pseudo-likelihood; its statistics are of the second half.
+
+    It uses the rows of the problem; where they are a sample of the data, it uses their own sums.
+    """
+    own = problem.model.sums(problem.rows)
+    same = own.n_rows == problem.sums.n_rows and np.array_equal(own.bias, problem.sums.bias)
+    if not same or not np.array_equal(own.coupling, problem.sums.coupling):
+        problem = problem._replace(sums=own)
+    settings = Settings(engine="pseudo", scheme="collapsed", thin=1)
+    chain = start(problem, settings, rng, "empty")
+    advance_engine(chain.engine, chain.state, rng)
+    run_sweeps(chain, PILOT_SWEEPS)
+    chain = adapt(chain, 0)
+    run_sweeps(chain, PILOT_SWEEPS)
+    return chain
