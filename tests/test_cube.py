@@ -15,7 +15,7 @@ from slabfield.likelihood.blocks import block_size, exact_blocks, more_particles
 from slabfield.likelihood.protocols import advance, leave_block, open_block
 from slabfield.models.binary import BinaryPairwise
 from slabfield.moves.chain_state import insert, new_state, remove
-from slabfield.moves.edge_gibbs import edge_evidence, scale_of
+from slabfield.moves.edge_gibbs import Edge, edge_evidence, scale_of
 from slabfield.moves.particle_noise import corrected_probability, noise_at
 
 
@@ -368,7 +368,7 @@ def noisy_case():
     sums = model.sums(enumeration.sample(field, N_ROWS, rng))
     mean = sums.bias / N_ROWS
     i, j = NODES[LOW], NODES[HIGH]
-    facts = (block_table.edge_number(7, i, j), LOW, HIGH, i, j, mean[j], mean[i])
+    edge = Edge(block_table.edge_number(7, i, j), LOW, HIGH, i, j, mean[j], mean[i])
     scale = scale_of(float(N_ROWS), 1.0, 0.01)
 
     def evaluate(engine, n_groups):
@@ -379,11 +379,17 @@ def noisy_case():
         )
         open_block(engine, state, NODES, table)
         evidence, noise, shift, edge_conditional = edge_evidence(
-            table, 4, groups, residual, facts, sums.coupling, sums.bias, state.coupling, state.bias,
+            table, 4, groups, residual, edge, sums.coupling, sums.bias, state.coupling, state.bias,
             scale,
         )  # fmt: skip
         sd = sd_of(edge_conditional[1], edge_conditional[3])
-        return evidence, noise / (1 + shift), edge_conditional[0], edge_conditional[2], sd
+        return (
+            evidence,
+            noise / (1 + shift),
+            edge_conditional.mode,
+            edge_conditional.noise_share,
+            sd,
+        )
 
     exact = evaluate(exact_blocks(model)._replace(work=block_table.new_exact_workspace(7, 4, 4)), 1)
     engine = engine_with(model, state, np.zeros((7, N_PARTICLES), np.float32), 4)

@@ -22,7 +22,7 @@ from slabfield.kernels.logistic import dot
 from slabfield.kernels.state_table import add_times, total_of
 from slabfield.moves.bounded_updates import leaves_support
 from slabfield.moves.chain_state import insert, remove
-from slabfield.moves.edge_gibbs import MOST_EDGES, edge_facts, log_odds_of, scale_of
+from slabfield.moves.edge_gibbs import MOST_EDGES, edge_at, log_odds_of, scale_of
 from slabfield.moves.particle_noise import MOST_SHARE, corrected_probability, noise_between
 
 # Nodes that three or more edges of one flip may span, at most
@@ -159,7 +159,7 @@ def init_laplace(sums, state, block, k, n_edges, scale):
         laplace.order[b] = b
         fill_bias(laplace.features[b], b)
     for e in range(n_edges):
-        alpha, low, high, i, j, u, v = edge_facts(edges, nodes, data_mean, e)
+        alpha, low, high, i, j, u, v = edge_at(edges, nodes, data_mean, e)
         now[k + e] = state.coupling[alpha]
         now[low] += u * now[k + e]
         now[high] += v * now[k + e]
@@ -193,7 +193,7 @@ def log_density_of(values, log_sum, block, k, n_edges, scale):
     for e in range(n_edges):
         value = values[k + e]
         if value != 0.0:
-            _, low, high, _, _, u, v = edge_facts(edges, nodes, data_mean, e)
+            _, low, high, _, _, u, v = edge_at(edges, nodes, data_mean, e)
             bias[low] -= u * value
             bias[high] -= v * value
             total += value * (linear[k + e] - 0.5 * slab_precision * value)
@@ -270,7 +270,7 @@ def flip_edges(
     scratch = laplace.scratch
     prior_a, prior_b = prior.beta_a, prior.beta_b
     scale = scale_of(sums.n_rows, state.hyper[1], prior.bias_precision)
-    n_rows, slab_precision = scale[0], scale[1]
+    n_rows, slab_precision = scale.n_rows, scale.slab_precision
     known, changed, log_density_now, n_all = False, False, 0.0, k + n_edges
     first, n_planned = 0, 0
     if number >= 0:

@@ -10,6 +10,7 @@ same posterior on a smaller range: the particles follow before the next update.
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
 from slabfield._jit import inner
 from slabfield.kernels.state_table import total_of
@@ -29,10 +30,27 @@ HALF_RANGE, MOST_WIDTH = 3.0, 10.0
 LEAST_SUPPORTED, MOST_FACTOR = 1e-3, math.exp(2 * HALF_RANGE)
 
 
+class Conditional(NamedTuple):
+    """Full conditional of one parameter, as :func:`~slabfield.kernels.univariate.integrate` finds it.
+
+    ``noise_share`` is the share of its variance that the noise of the mode replaces; ``around``
+    holds the terms at the mode, ``left`` and ``right`` the tangents on its sides, and ``pair`` the
+    probabilities of the four states of the two nodes with their centers.
+    """
+
+    mode: float
+    precision: float
+    noise_share: float
+    around: Any
+    left: Any
+    right: Any
+    pair: Any
+
+
 @inner
 def limits_of(conditional):
     """Limits of the conditional of a parameter, except for a probability of e^-6 or less."""
-    mode, left, right = conditional[0], conditional[4], conditional[5]
+    mode, left, right = conditional.mode, conditional.left, conditional.right
     return mode + left[1] + LEAST / (3 * left[0]), mode + right[1] + LEAST / (3 * right[0])
 
 
@@ -50,23 +68,25 @@ def is_too_wide(now, conditional):
 @inner
 def restricted_evidence(groups, residual, scale, conditional):
     """Log evidence of presence with a coupling within ``HALF_RANGE`` of zero, and its noise."""
-    mode, precision, _, around, _, _, pair = conditional
-    n_rows, log_slab = scale[0], scale[2]
+    mode, precision = conditional.mode, conditional.precision
+    around, n_rows = conditional.around, scale.n_rows
     evidence = log_truncated_integral(
         -HALF_RANGE - mode, HALF_RANGE - mode, n_rows, precision, around
     )
     evidence -= log_density_from_mode(-mode, n_rows, precision, around)
     nearest = min(max(mode, -HALF_RANGE), HALF_RANGE)
-    return evidence + log_slab, noise_at(groups, n_rows, pair, nearest, residual)[0]
+    noise = noise_at(groups, n_rows, conditional.pair, nearest, residual)[0]
+    return evidence + scale.log_slab, noise
 
 
 @inner
 def draw_within(low, high, n_rows, conditional, rng):
     """Draw a parameter from its conditional restricted to an interval."""
-    mode, precision, _, around, left, right, _ = conditional
+    mode = conditional.mode
     return mode + sample_truncated(
-        low - mode, high - mode, n_rows, precision, around, left, right, rng
-    )
+        low - mode, high - mode, n_rows, conditional.precision, conditional.around,
+        conditional.left, conditional.right, rng,
+    )  # fmt: skip
 
 
 @inner

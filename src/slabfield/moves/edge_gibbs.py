@@ -31,6 +31,7 @@ from slabfield.kernels.univariate import integrate, sample_log_concave
 from slabfield.moves.bounded_updates import (
     HALF_RANGE,
     MOST_WIDTH,
+    Conditional,
     draw_within,
     is_too_wide,
     limits_of,
@@ -118,26 +119,44 @@ def new_inclusion_stats(n_edges: int, n_flips: int = 0) -> InclusionStats:
     )
 
 
-# Named tuples are not passed inside loops: each call would count references to their arrays. Passed
-# instead are ``table``, ``groups`` and ``edges`` of the block; an edge's ``facts`` (its number, the
-# places of its ends, their nodes, its centers); ``scale``, the number of rows, the precision of the
-# slab with the log of its constant, and the precision of the biases; and the ``conditional`` of a
-# parameter (mode, precision, noise share, terms at the mode, tangents on both sides, pair).
+# Named tuples of arrays are not passed inside loops: each call would count references to arrays.
+# Passed instead are ``table``, ``groups`` and ``edges`` of the block, and these tuples of numbers.
+
+
+class Edge(NamedTuple):
+    """Number of an edge, places of its ends in the block, their nodes i and j, and its centers."""
+
+    number: int
+    low: int
+    high: int
+    i: int
+    j: int
+    u: float
+    v: float
+
+
+class Scale(NamedTuple):
+    """Number of rows, precision of the slab with the log of its constant, and of the biases."""
+
+    n_rows: float
+    slab_precision: float
+    log_slab: float
+    bias_precision: float
 
 
 @inner
-def edge_facts(edges, nodes, data_mean, edge):
-    """Number of an edge, places of its ends in the block, their nodes, and its centers."""
-    low, high = edges[edge, 1], edges[edge, 2]
+def edge_at(edges, nodes, data_mean, place):
+    """Return the edge at a place in the block's list."""
+    low, high = edges[place, 1], edges[place, 2]
     i, j = nodes[low], nodes[high]
-    return edges[edge, 0], low, high, i, j, data_mean[j], data_mean[i]
+    return Edge(edges[place, 0], low, high, i, j, data_mean[j], data_mean[i])
 
 
 @inner
-def pair_without(table, k, groups, facts, a):
+def pair_without(table, k, groups, edge, a):
     """Probabilities of the four states of an edge's ends without its coupling a, and centers."""
-    _, low, high, _, _, u, v = facts
-    pair_marginal(table, k, low, high, groups)
+    u, v = edge.u, edge.v
+    pair_marginal(table, k, edge.low, edge.high, groups)
     w0, w1, w2, w3 = 0.0, 0.0, 0.0, 0.0
     for t in range(groups.shape[1]):
         w0 += groups[0, t]
@@ -157,17 +176,17 @@ def pair_without(table, k, groups, facts, a):
 
 
 @inner
-def edge_evidence(table, k, groups, residual, facts, data_sum, bias_sum, coupling, bias, scale):
+def edge_evidence(table, k, groups, residual, edge, data_sum, bias_sum, coupling, bias, scale):
     """Log evidence of presence, noise variance of it and of the gradient, and the conditional.
 
     The noise of the gradient, in squared standard deviations, is r of equation 19. The linear term
     of the conditional of a centered coupling includes the data, the slab and the priors of the
     biases.
     """
-    alpha, _, _, i, j, u, v = facts
+    alpha, _, _, i, j, u, v = edge
     n_rows, slab_precision, log_slab, bias_precision = scale
     a = coupling[alpha]
-    pair = pair_without(table, k, groups, facts, a)
+    pair = pair_without(table, k, groups, edge, a)
     linear = data_sum[alpha] - u * bias_sum[i] - v * bias_sum[j]
     linear += bias_precision * ((bias[i] + a * u) * u + (bias[j] + a * v) * v)
     precision = slab_precision + bias_precision * (u * u + v * v)
@@ -177,23 +196,22 @@ def edge_evidence(table, k, groups, residual, facts, data_sum, bias_sum, couplin
         noise, shift = noise_at(groups, n_rows, pair, mode, residual)
         shift *= sd * sd
         evidence -= 0.5 * math.log1p(shift)
-    conditional = (mode, precision, min(shift, MOST_SHARE), around, left, right, pair)
+    conditional = Conditional(mode, precision, min(shift, MOST_SHARE), around, left, right, pair)
     return evidence + log_slab, noise, shift, conditional
 
 
 @inner
 def draw_value(n_rows, conditional, rng):
     """Draw a parameter given presence, with its variance reduced by that of the noisy mode."""
-    mode, precision, shift, around, left, right, _ = conditional
-    return mode + math.sqrt(1.0 - shift) * sample_log_concave(
-        n_rows, precision, around, left, right, rng
+    return conditional.mode + math.sqrt(1.0 - conditional.noise_share) * sample_log_concave(
+        n_rows, conditional.precision, conditional.around, conditional.left, conditional.right, rng
     )
 
 
 @inner
-def set_coupling(table, k, facts, coupling, bias, value):
+def set_coupling(table, k, edge, coupling, bias, value):
     """Set a coupling, move the biases of its ends, reweight the table; return if it changed."""
-    alpha, low, high, i, j, u, v = facts
+    alpha, low, high, i, j, u, v = edge
     change = value - coupling[alpha]
     if change == 0.0:
         return False
@@ -250,13 +268,13 @@ def update_edges(sums, prior, state, block, k, n_edges, visit, inclusion_stats, 
     prior_a, prior_b = prior.beta_a, prior.beta_b
     scale = scale_of(sums.n_rows, state.hyper[1], prior.bias_precision)
     noise_sums, changed = inclusion_stats.noise, False
-    for edge in range(n_edges):
-        facts = edge_facts(edges, nodes, data_mean, edge)
-        alpha = facts[0]
+    for place in range(n_edges):
+        edge = edge_at(edges, nodes, data_mean, place)
+        alpha = edge.number
         if inclusion[alpha] == 0.0:
             continue
         evidence, noise, shift, conditional = edge_evidence(
-            table, k, groups, residual, facts, data_sum, bias_sum, coupling, bias, scale
+            table, k, groups, residual, edge, data_sum, bias_sum, coupling, bias, scale
         )
         included, value = inclusion[alpha] == 1.0, 0.0
         before, restricted = coupling[alpha], False
@@ -283,14 +301,14 @@ def update_edges(sums, prior, state, block, k, n_edges, visit, inclusion_stats, 
         if included and restricted:
             value = before
             if inclusion[alpha] != 1.0 and abs(before) <= HALF_RANGE:
-                value = draw_within(-HALF_RANGE, HALF_RANGE, scale[0], conditional, rng)
+                value = draw_within(-HALF_RANGE, HALF_RANGE, scale.n_rows, conditional, rng)
             low = value - 2 * HALF_RANGE * rng.random()
-            value = draw_within(low, low + 2 * HALF_RANGE, scale[0], conditional, rng)
+            value = draw_within(low, low + 2 * HALF_RANGE, scale.n_rows, conditional, rng)
         elif included:
-            value = draw_value(scale[0], conditional, rng)
+            value = draw_value(scale.n_rows, conditional, rng)
         if included != (present[alpha] != 0):
             toggle(state, alpha, included, math.isnan(inclusion[alpha]), counts)
-        changed = set_coupling(table, k, facts, coupling, bias, value) or changed
+        changed = set_coupling(table, k, edge, coupling, bias, value) or changed
     return changed
 
 
@@ -307,9 +325,10 @@ def toggle(state, alpha, included, learned, counts):
 
 @inner
 def scale_of(n_rows, sigma0, bias_precision):
-    """Number of rows, slab precision with the log of its constant, and precision of the biases."""
+    """Return the scale of a state."""
     precision = sigma0**-2
-    return n_rows, precision, 0.5 * math.log(precision / (2 * math.pi)), bias_precision
+    log_slab = 0.5 * math.log(precision / (2 * math.pi))
+    return Scale(n_rows, precision, log_slab, bias_precision)
 
 
 @inner
@@ -333,7 +352,7 @@ def update_biases(sums, prior, state, block, k, first, last, rng):
         if groups.shape[1] > 1:
             _, shift = noise_at(groups, n_rows, pair, mode, residual)
             shift = min(shift * sd * sd, MOST_SHARE)
-        conditional = (mode, precision, shift, around, left, right, pair)
+        conditional = Conditional(mode, precision, shift, around, left, right, pair)
         low, high = limits_of(conditional)
         if groups.shape[1] > 1 and max(high, bias[i]) - min(low, bias[i]) > MOST_WIDTH:
             low = bias[i] - 2 * HALF_RANGE * rng.random()

@@ -23,7 +23,7 @@ from slabfield._jit import inner
 from slabfield.kernels.pseudo_sums import log_sum, power_sums, shift_field, tilted_sums
 from slabfield.likelihood.pseudolikelihood import refresh
 from slabfield.moves.chain_state import insert, remove
-from slabfield.moves.edge_gibbs import edge_facts, log_odds_of, toggle
+from slabfield.moves.edge_gibbs import edge_at, log_odds_of, toggle
 
 # Largest absolute coupling: the slab is truncated there. A bias moves by at most twice this
 MOST_COUPLING = 20.0
@@ -233,9 +233,9 @@ def log_evidence_series(one, other, shape):
 
 
 @inner
-def edge_shape(weight, facts, data_sum, bias_sum, coupling, bias, scale):
+def edge_shape(weight, edge, data_sum, bias_sum, coupling, bias, scale):
     """Weight, linear and quadratic term of an edge's log posterior, and the allowed interval."""
-    alpha, _, _, i, j, u, v = facts
+    alpha, _, _, i, j, u, v = edge
     _, slab_precision, _, bias_precision = scale
     a = coupling[alpha]
     linear = weight * (2 * data_sum[alpha] - u * bias_sum[i] - v * bias_sum[j])
@@ -245,9 +245,9 @@ def edge_shape(weight, facts, data_sum, bias_sum, coupling, bias, scale):
 
 
 @inner
-def set_coupling(x, field, p, counted, total, powers, empty, facts, bias, change):
+def set_coupling(x, field, p, counted, total, powers, empty, edge, bias, change):
     """Apply a move of a coupling to the biases of its ends and to the fields of all rows."""
-    _, _, _, i, j, u, v = facts
+    _, _, _, i, j, u, v = edge
     if change == 0.0:
         return
     bias[i] -= u * change
@@ -277,12 +277,12 @@ def update_edges(engine, sums, prior, state, block, n_edges, scale, inclusion_st
         inclusion_stats.visits,
     )
     prior_a, prior_b = prior.beta_a, prior.beta_b
-    for edge in range(n_edges):
-        facts = edge_facts(edges, nodes, data_mean, edge)
-        alpha, i, j, u, v = facts[0], facts[3], facts[4], facts[5], facts[6]
+    for place in range(n_edges):
+        edge = edge_at(edges, nodes, data_mean, place)
+        alpha, _, _, i, j, u, v = edge
         if inclusion[alpha] == 0.0:
             continue
-        shape = edge_shape(weight, facts, data_sum, bias_sum, coupling, bias, scale)
+        shape = edge_shape(weight, edge, data_sum, bias_sum, coupling, bias, scale)
         sides = i, j, u, v
         forced, before = inclusion[alpha] == 1.0, coupling[alpha]
         evidence, error, start = log_evidence_series(
@@ -293,7 +293,8 @@ def update_edges(engine, sums, prior, state, block, n_edges, scale, inclusion_st
         included, series_suffices, peak = forced, True, (0.0, 0.0, 0.0)
         if not forced:
             others = counts[0] - present[alpha]
-            prior_odds = log_odds_of(inclusion, counts, alpha, others, prior_a, prior_b) + scale[2]
+            prior_odds = log_odds_of(inclusion, counts, alpha, others, prior_a, prior_b)
+            prior_odds += scale.log_slab
             if before != 0.0:
                 prior_odds -= value_at(-before, rows, sides, shape)
             uniform = rng.random()
@@ -324,7 +325,7 @@ def update_edges(engine, sums, prior, state, block, n_edges, scale, inclusion_st
         if included != (present[alpha] != 0):
             toggle(state, alpha, included, math.isnan(inclusion[alpha]), counts)
         coupling[alpha] = before + change if included else 0.0
-        set_coupling(x, field, p, counted, total, powers, empty, facts, bias, change)
+        set_coupling(x, field, p, counted, total, powers, empty, edge, bias, change)
 
 
 @inner
@@ -352,15 +353,15 @@ def swap_edges(engine, sums, prior, state, block, n_undecided, n_tries, scale, r
         old, new = edges[leaving, 0], edges[entering, 0]
         if inclusion[old] == 1.0 or inclusion[new] == 0.0:
             continue
-        facts = edge_facts(edges, nodes, data_mean, leaving)
-        set_coupling(x, field, p, counted, total, powers, empty, facts, bias, -coupling[old])
+        edge = edge_at(edges, nodes, data_mean, leaving)
+        set_coupling(x, field, p, counted, total, powers, empty, edge, bias, -coupling[old])
         coupling[old] = 0.0
-        shape = edge_shape(weight, facts, data_sum, bias_sum, coupling, bias, scale)
-        sides = facts[3], facts[4], facts[5], facts[6]
+        shape = edge_shape(weight, edge, data_sum, bias_sum, coupling, bias, scale)
+        sides = edge.i, edge.j, edge.u, edge.v
         peak = find_peak(0.0, rows, sides, shape)
-        facts2 = edge_facts(edges, nodes, data_mean, entering)
-        shape2 = edge_shape(weight, facts2, data_sum, bias_sum, coupling, bias, scale)
-        sides2 = facts2[3], facts2[4], facts2[5], facts2[6]
+        entering_edge = edge_at(edges, nodes, data_mean, entering)
+        shape2 = edge_shape(weight, entering_edge, data_sum, bias_sum, coupling, bias, scale)
+        sides2 = entering_edge.i, entering_edge.j, entering_edge.u, entering_edge.v
         peak2 = find_peak(0.0, rows, sides2, shape2)
         # number of present edges that share p0, with neither of the two present
         learned_old, learned_new = math.isnan(inclusion[old]), math.isnan(inclusion[new])
@@ -370,13 +371,13 @@ def swap_edges(engine, sums, prior, state, block, n_undecided, n_tries, scale, r
         odds -= log_odds_of(inclusion, counts, old, others, prior_a, prior_b)
         chosen = old
         if rng.random() * (1.0 + math.exp(-odds)) < 1.0:
-            chosen, facts, shape, sides, peak = new, facts2, shape2, sides2, peak2
+            chosen, edge, shape, sides, peak = new, entering_edge, shape2, sides2, peak2
             remove(state, old)
             insert(state, new)
             counts[0] = others + (1 if learned_new else 0)
         value = draw_exactly(peak, rows, sides, shape, rng)
         coupling[chosen] = value
-        set_coupling(x, field, p, counted, total, powers, empty, facts, bias, value)
+        set_coupling(x, field, p, counted, total, powers, empty, edge, bias, value)
 
 
 @inner
