@@ -31,7 +31,7 @@ LEAST_SUPPORTED, MOST_FACTOR = 1e-3, math.exp(2 * HALF_RANGE)
 
 
 class Conditional(NamedTuple):
-    """Full conditional of one parameter, as :func:`~slabfield.kernels.univariate.integrate` finds it.
+    """Full conditional of one parameter, from :func:`slabfield.kernels.univariate.integrate`.
 
     ``noise_share`` is the share of its variance that the noise of the mode replaces; ``around``
     holds the terms at the mode, ``left`` and ``right`` the tangents on its sides, and ``pair`` the
