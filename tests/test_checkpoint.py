@@ -356,7 +356,8 @@ def test_a_full_disk_does_not_stop_the_run_and_keeps_the_old_state(
     finished: Path, tiny_disk: Callable[..., Path], no_interval: None
 ) -> None:
     pages = {name: len(content) // 4096 + 1 for name, content in contents(finished).items()}
-    size = 4096 * (sum(pages.values()) + pages["run.npz"])  # the header fits twice, a chain does not
+    # the header fits twice, a chain does not
+    size = 4096 * (sum(pages.values()) + pages["run.npz"])
     folder = tiny_disk(f"size={size}")
     for path in finished.glob("*.npz"):
         shutil.copy(path, folder)
