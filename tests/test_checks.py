@@ -10,7 +10,7 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slabfield.encoding import code_binary
+from slabfield.encoding import CodedTable, code_binary
 from slabfield.models.interactions import Interactions
 from slabfield.validation import (
     InputError,
@@ -74,13 +74,17 @@ def test_two_valued_tables_are_coded_in_the_natural_order(table: object) -> None
     np.testing.assert_array_equal(coded.rows, BITS)
 
 
+def labels_of(table: CodedTable) -> list[tuple[object, ...]]:
+    return [variable.labels for variable in table.variables]
+
+
 def test_names_labels_and_notes() -> None:
     frame = pd.DataFrame(
         {"work": [0, 1, 0], "sleep": ["no", "yes", "no"], "tired": ["no", "no", "yes"]}
     )
     coded = code_binary(frame)
     assert coded.names == ["work", "sleep", "tired"]
-    assert coded.labels == [(0, 1), ("no", "yes"), ("no", "yes")]
+    assert labels_of(coded) == [(0, 1), ("no", "yes"), ("no", "yes")]
     assert coded.notes == ["Columns 'sleep' and 'tired': 1 = 'yes', 0 = 'no'."]
     assert coded.has_names
 
@@ -112,7 +116,7 @@ def test_the_table_is_copied() -> None:
 
 def test_lists_keep_numbers_beside_words() -> None:
     coded = code_binary([[9, "b"], [10, "a"], [9, "a"]])
-    assert coded.labels == [(9, 10), ("a", "b")]
+    assert labels_of(coded) == [(9, 10), ("a", "b")]
     assert coded.rows.tolist() == [[0, 1], [1, 0], [0, 0]]
 
 
@@ -150,7 +154,7 @@ def test_any_two_valued_table_codes_and_round_trips(frame: pd.DataFrame, as_arra
         warnings.simplefilter("ignore", InputWarning)
         coded = code_binary(frame.to_numpy() if as_array else frame)
     assert set(np.unique(coded.rows)) <= {0, 1}
-    for k, labels in enumerate(coded.labels):
+    for k, labels in enumerate(labels_of(coded)):
         decoded = [labels[bit] for bit in coded.rows[:, k]]
         assert decoded == frame.iloc[:, k].tolist()
         numbers = [label for label in labels if isinstance(label, (int, float))]
@@ -164,7 +168,7 @@ def test_one_threshold_cuts_every_numeric_column_and_leaves_the_rest() -> None:
     frame = pd.DataFrame({"a": [0, 1, 2, 3], "b": [1, 3, 1, 3], "c": ["no", "yes"] * 2})
     coded = code_binary(frame, binarize=2)
     assert coded.rows.T.tolist() == [[0, 0, 1, 1], [0, 1, 0, 1], [0, 1, 0, 1]]
-    assert coded.labels[0] == ("< 2", ">= 2")
+    assert coded.variables[0].labels == ("< 2", ">= 2")
     assert coded.notes[0] == "Columns 'a' and 'b': 1 = at least 2, 0 = less than 2."
 
 
@@ -357,7 +361,7 @@ def test_a_constant_column_is_coded_with_a_warning(
     with pytest.warns(InputWarning, match="Column 'same' has the same value.*prior"):
         coded = code_binary(frame)
     assert coded.rows[:, 0].tolist() == [bit] * 3
-    assert coded.labels[0] == labels
+    assert coded.variables[0].labels == labels
 
 
 def test_constant_columns_share_one_warning() -> None:
@@ -539,7 +543,7 @@ def test_missing_entries_are_kept_for_imputation() -> None:
     table = code_binary(INCOMPLETE, na="impute")
     np.testing.assert_array_equal(table.rows, [[1, 1, 0], [0, 0, 0], [0, 0, 1], [0, 1, 0]])
     np.testing.assert_array_equal(np.argwhere(table.missing), [[1, 0], [2, 1]])
-    assert table.labels[0] == ("no", "yes")
+    assert table.variables[0].labels == ("no", "yes")
     assert table.notes[0].startswith("2 missing entries (16.7% of all) are sampled along")
 
 

@@ -4,11 +4,14 @@ import gzip
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from slabfield import SpikeSlabMRF
 from slabfield.chains.memory import check_memory, memory_needed
@@ -74,10 +77,8 @@ def test_chunks_are_coded_as_the_whole_table_is(
     assert read.counts is not None
     assert np.array_equal(read.counts, counts)
     assert read.n_rows == N_ROWS
-    assert read.labels == whole.labels
+    assert read.variables == whole.variables
     assert read.notes == whole.notes
-    assert read.thresholds == whole.thresholds
-    assert read.names == whole.names
 
 
 def test_columns_are_chosen_and_every_number_is_cut(table: pd.DataFrame, tmp_path: Path) -> None:
@@ -88,28 +89,29 @@ def test_columns_are_chosen_and_every_number_is_cut(table: pd.DataFrame, tmp_pat
     whole = code_binary(table[names], 1)
     assert read.names == names
     assert np.array_equal(read.rows, merge_rows(whole.rows)[0])
-    assert read.labels == whole.labels
+    assert read.variables == whole.variables
 
 
 def test_numbers_followed_by_words(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text("a,b\n" + "0,1\n" * 50 + "x,0\n0,1\n" * 10)
     read = read_counted(path, chunk_rows=20)
-    assert read.labels == code_binary(read_table(path)).labels == [("0", "x"), (0, 1)]
+    assert read.variables == code_binary(read_table(path)).variables
+    assert [variable.labels for variable in read.variables] == [("0", "x"), (0, 1)]
 
 
 def test_draws_are_those_of_the_whole_table(table: pd.DataFrame, tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     frame = table[[f"item {k}" for k in range(6)]]
     write_csv(frame, path)
-    settings: dict[str, Any] = {"n_chains": 1, "n_warmup": 5, "n_draws": 20, "random_state": 0}
-    read = SpikeSlabMRF(**settings).fit(read_counted(path, chunk_rows=700))
-    whole = SpikeSlabMRF(**settings).fit(frame)
+    options: dict[str, Any] = {"n_chains": 1, "n_warmup": 5, "n_draws": 20, "random_state": 0}
+    read = SpikeSlabMRF(**options).fit(read_counted(path, chunk_rows=700))
+    whole = SpikeSlabMRF(**options).fit(frame)
     assert np.array_equal(read.posterior_.draws.coupling, whole.posterior_.draws.coupling)
     assert read.n_rows_ == whole.n_rows_ == N_ROWS
     assert list(read.feature_names_in_) == list(frame.columns)
     with pytest.raises(InputError, match="neither binarize nor sample_weight"):
-        SpikeSlabMRF(**settings, binarize=1).fit(read_counted(path))
+        SpikeSlabMRF(**options, binarize=1).fit(read_counted(path))
 
 
 @pytest.mark.parametrize(
@@ -120,6 +122,13 @@ def test_draws_are_those_of_the_whole_table(table: pd.DataFrame, tmp_path: Path)
         ("a,b\n" + "1,0\n" * 30 + "x,1\ny,1\n", None, r"holds '1', 'x' and 'y'[^$]*row 32 "),
         ("a,b\n" + "1,0\n" * 30 + "x,1\n", {"a": 1}, "found words in 'a'"),
         ("a,b\n" + "1,0\n" * 30 + "inf,1\n", {"a": 1}, r"found infinity[^$]*row 31 "),
+        ("a,b\n" + "1,0\n" * 35 + "inf,1\n", None, r"found infinity[^$]*row 36 "),
+        ("a,b\n2,1\n1,1\n0,1\n", None, r"'a' holds 0, 1 and 2[^$]*in row 3 "),
+        ("a,b\n1,0\n" + "yes,0\n" * 30 + "1.0,1\n", None, r"'1', '1.0' and 'yes'[^$]*row 32 "),
+        ("a,b\n1,0\n", {"a": "median"}, "binarize must be numbers for a file that is read in"),
+        ("a,b\n1,0\n", [1], "binarize must be a number"),
+        ("a,b\n" + "1,0\n" * 300_000 + "1,\0\n", None, "found bytes that are not text"),
+        (",".join(f"c{k}" for k in range(20_001)), None, "at most 20,000 columns"),
         ("a,b\n" + "1,0\n" * 30 + "1,0,1\n", None, "the same number of fields in every line"),
         ("a,b\n1,0\n", {"c": 1}, "binarize names 'c', which the table does not have"),
         ("a,b\n1,0\n", "median", "binarize must be numbers for a file that is read in chunks"),
@@ -135,7 +144,87 @@ def test_bad_chunks_get_a_message(
     path = tmp_path / "table.csv"
     path.write_text(content)
     with pytest.raises(InputError, match=expected):
-        read_counted(path, binarize=binarize, chunk_rows=10)
+        read_counted(path, binarize=binarize, chunk_rows=10 if len(content) < 10_000 else None)
+
+
+def test_bad_parquet_files_get_a_message(tmp_path: Path) -> None:
+    path = tmp_path / "table.parquet"
+    pd.DataFrame({"a": [0, 1], "b": [[1, 2], [3]]}).to_parquet(path)
+    with pytest.raises(InputError, match="column 'b' holds objects such as"):
+        read_counted(path)
+    pd.DataFrame(np.zeros((1, 20_001), np.uint8)).rename(columns=str).to_parquet(path)
+    with pytest.raises(InputError, match="at most 20,000 columns"):
+        read_counted(path)
+
+
+def test_text_that_is_not_text_is_refused_in_utf_16(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("a,b\n" + "1,0\n" * 300_000 + "1,\0\n", encoding="utf-16")
+    with pytest.raises(InputError, match="found bytes that are not text"):
+        read_counted(path)
+
+
+def table_or_message(read: Callable[[], CodedTable]) -> CodedTable | str:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InputWarning)
+        try:
+            return read()
+        except InputError as error:
+            return str(error)
+
+
+ENTRIES = (
+    "0",
+    "1",
+    "1.0",
+    "01",
+    "2",
+    "-1.5",
+    "yes",
+    "No",
+    "no",
+    "True",
+    "false",
+    "1e3",
+    " x",
+    "a,b",
+)
+
+
+@given(
+    st.lists(st.lists(st.sampled_from(ENTRIES), min_size=1, max_size=3), min_size=2, max_size=3),
+    st.randoms(use_true_random=False),
+    st.integers(2, 12),
+    st.integers(1, 5),
+    st.sampled_from([None, 1, {"c0": 1.5}]),
+)
+@settings(max_examples=150, deadline=None)
+def test_any_file_is_encoded_in_chunks_as_it_is_whole(
+    tmp_path_factory: pytest.TempPathFactory,
+    choices: list[list[str]],
+    random: Random,
+    n_rows: int,
+    chunk_rows: int,
+    binarize: Any,
+) -> None:
+    path = tmp_path_factory.mktemp("chunks") / "table.csv"
+    frame = pd.DataFrame(
+        {f"c{k}": [random.choice(some) for _ in range(n_rows)] for k, some in enumerate(choices)}
+    )
+    frame.to_csv(path, index=False)
+    whole = table_or_message(lambda: code_binary(read_table(path), binarize))
+    read = table_or_message(lambda: read_counted(path, binarize=binarize, chunk_rows=chunk_rows))
+    if isinstance(read, str):
+        # words after the first chunk, where every number is cut, are refused in chunks only
+        assert isinstance(whole, str) or (isinstance(binarize, int) and "found words in" in read)
+        assert "It first occurs in row" in read or "found words in" in read
+        return
+    assert isinstance(whole, CodedTable)
+    rows, counts = merge_rows(whole.rows)
+    assert np.array_equal(read.rows, rows)
+    assert np.array_equal(read.counts, counts)
+    assert repr(read.variables) == repr(whole.variables)
+    assert read.notes == whole.notes
 
 
 @pytest.mark.parametrize(

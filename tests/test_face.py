@@ -294,7 +294,7 @@ def test_polars_columns_of_every_kind() -> None:
         }
     )
     tree = ChowLiuTree(binarize={"grade": "median"}).fit(frame)
-    assert tree.coding_ == [
+    assert [(variable.labels, variable.threshold) for variable in tree.variables_] == [
         (("no", "yes"), None),
         ((False, True), None),
         (("< 3", ">= 3"), 3.0),
@@ -333,7 +333,7 @@ def test_rows_are_encoded_like_the_fitted_table() -> None:
 def test_an_unseen_value_of_a_constant_column_is_its_other_value() -> None:
     with pytest.warns(InputWarning, match="same value"):
         tree = ChowLiuTree().fit(FRAME.assign(work="yes"))
-    assert tree.coding_[1] == ((None, "yes"), None)
+    assert tree.variables_[1].labels == (None, "yes")
     rows = FRAME.head(4).assign(work=["yes", "no", "yes", "no"])
     alone = tree.predict_proba(rows, nodes="work")
     assert np.all(alone > 0.9)
@@ -360,12 +360,12 @@ def test_columns_are_cut_at_their_median() -> None:
     rng = np.random.default_rng(0)
     numbers = pd.DataFrame({"a": rng.normal(size=60), "b": rng.normal(size=60), "c": [0, 1] * 30})
     tree = ChowLiuTree(binarize="median").fit(numbers)
-    (_, a), (_, b), (_, c) = tree.coding_
+    a, b, c = (variable.threshold for variable in tree.variables_)
     assert (numbers["a"] >= a).sum() == (numbers["b"] >= b).sum() == 30
     assert c is None
     # most values are equal: the cut leaves values on both sides
     skewed = ChowLiuTree(binarize="median").fit(numbers.assign(c=[5] * 50 + [9] * 10))
-    assert skewed.coding_[2][1] == 9.0
+    assert skewed.variables_[2].threshold == 9.0
 
 
 # --- scikit-learn's tools ---------------------------------------------------------------------

@@ -165,11 +165,17 @@ def test_sparse_tables_take_weights() -> None:
 
 def test_the_median_uses_weights() -> None:
     rows = [[1.0, 0], [2.0, 1], [3.0, 0], [4.0, 1]]
-    assert code_binary(rows, {"x0": "median"}).thresholds[0] == 3.0
+    assert code_binary(rows, {"x0": "median"}).variables[0].threshold == 3.0
     weighted = code_binary(rows, {"x0": "median"}, sample_weight=[1, 5, 1, 1])
-    assert weighted.thresholds[0] == 3.0
-    assert code_binary(rows, {"x0": "median"}, sample_weight=[9, 5, 1, 1]).thresholds[0] == 2.0
-    assert code_binary(rows, {"x0": "median"}, sample_weight=[0, 5, 1, 1]).thresholds[0] == 3.0
+    assert weighted.variables[0].threshold == 3.0
+    assert (
+        code_binary(rows, {"x0": "median"}, sample_weight=[9, 5, 1, 1]).variables[0].threshold
+        == 2.0
+    )
+    assert (
+        code_binary(rows, {"x0": "median"}, sample_weight=[0, 5, 1, 1]).variables[0].threshold
+        == 3.0
+    )
 
 
 @pytest.mark.parametrize(

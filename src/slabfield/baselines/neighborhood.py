@@ -119,8 +119,8 @@ class L1Neighborhood(FieldModel):
     gap_ : float
         Largest relative duality gap of the D regressions.
     coding_notes_ : list of str
-    coding_ : list of pairs
-        For each column its two labels, and its cut point or None.
+    variables_ : tuple of Variable
+        For each column its name, its labels, and its cut point or None.
     node_names_ : list of str
         The column names of the table, or x0, x1, ...
     n_rows_, n_features_in_ : int

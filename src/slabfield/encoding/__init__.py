@@ -1,17 +1,19 @@
-"""From raw columns to 0/1 rows: labels, thresholds, missing entries, row weights."""
+"""From raw columns to rows of codes: variables, missing entries, row weights."""
 
 from __future__ import annotations
 
 from slabfield.encoding.counted import read_counted
-from slabfield.encoding.recoding import RecodedTable, code_alike
+from slabfield.encoding.encoder import EncodedRows, Encoder
 from slabfield.encoding.row_weights import check_weights, merge_rows, replicate_rows
 from slabfield.encoding.table import CodedTable, code_binary, keep_names
+from slabfield.encoding.variables import Variable
 
 __all__ = [
     "CodedTable",
-    "RecodedTable",
+    "EncodedRows",
+    "Encoder",
+    "Variable",
     "check_weights",
-    "code_alike",
     "code_binary",
     "keep_names",
     "merge_rows",

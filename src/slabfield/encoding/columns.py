@@ -1,4 +1,4 @@
-"""One column of a table: its values, its faults, and which value is coded 1."""
+"""One column of a table: its values, its faults, and the variable it becomes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from slabfield.encoding.variables import Variable
 from slabfield.validation.errors import SHOWN, listed, shown_value
 
 Kind = Literal["bool", "number", "word", "object"]
@@ -50,15 +51,6 @@ class Column(NamedTuple):
     n_missing: int
 
 
-class Coding(NamedTuple):
-    """A column coded as 0 and 1, with the label coded 0 and the label coded 1."""
-
-    bits: NDArray[np.uint8]
-    labels: tuple[object, object]
-    rule: str
-    is_plain: bool
-
-
 def missing_in(values: NDArray[Any]) -> NDArray[np.bool_]:
     """Return the mask of missing entries of a column: NaN, None, NaT or NA.
 
@@ -93,12 +85,39 @@ def read_column(
     ('word', ['no', 'yes'], 1)
     """
     missing = missing_in(values) if missing is None else missing
+    present, kind = typed_values(values[~missing] if missing.any() else values)
+    n_missing = values.size - present.size
+    try:
+        return Column(name, present, _distinct(present, kind), kind, n_missing)
+    except TypeError:  # not hashable: objects that are no values
+        return Column(name, present, present[:1].tolist(), "object", n_missing)
+
+
+def typed_values(values: NDArray[Any]) -> tuple[NDArray[Any], Kind]:
+    """Return values that are not missing as an array of their kind, and the kind.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield.encoding.columns import typed_values
+    >>> typed_values(np.array([2, 0.5], dtype=object))
+    (array([2. , 0.5]), 'number')
+    """
     if values.dtype.kind == "b":
-        return Column(name, values, np.unique(values).tolist(), "bool", 0)
+        return values, "bool"
     if values.dtype.kind in "iuf":
-        present = values[~missing] if values.dtype.kind == "f" else values
-        return Column(name, present, _distinct(present), "number", values.size - present.size)
-    return _read_objects(name, values.astype(object), missing)
+        return values, "number"
+    values = values.astype(object)
+    types = set(map(type, values))
+
+    def all_are(kind: type | tuple[type, ...]) -> bool:
+        return bool(types) and all(issubclass(each, kind) for each in types)
+
+    if all_are((bool, np.bool_)):
+        return values.astype(bool), "bool"
+    if all_are(Real):
+        return _as_numbers(values, whole=all_are(Integral)), "number"
+    return values, "word"
 
 
 def find_fault(column: Column, n_rows: int, threshold: float | None) -> Fault | None:
@@ -141,28 +160,21 @@ def looks_like_identifier(column: Column, n_rows: int) -> bool:
     return column.kind == "word" or all(float(value).is_integer() for value in column.distinct)
 
 
-def code_column(column: Column, threshold: float | None) -> Coding:
-    """Code a valid column as 0 and 1.
+def binary_variable(column: Column, threshold: float | None) -> Variable:
+    """Decide which label of a valid column is coded 0, and which 1.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from slabfield.encoding.columns import code_column, read_column
-    >>> coding = code_column(read_column("sleep", np.array(["No", "Yes", "No"])), None)
-    >>> coding.bits, coding.rule
-    (array([0, 1, 0], dtype=uint8), "1 = 'Yes', 0 = 'No'")
+    >>> from slabfield.encoding.columns import binary_variable, read_column
+    >>> binary_variable(read_column("sleep", np.array(["No", "Yes", "No"])), None).labels
+    ('No', 'Yes')
+    >>> binary_variable(read_column("age", np.array([21, 34, 55])), 30.0).labels
+    ('< 30', '>= 30')
     """
-    if threshold is not None:
-        bits = (column.values >= threshold).astype(np.uint8)
-        rule = f"1 = at least {threshold:g}, 0 = less than {threshold:g}"
-        return Coding(bits, (f"< {threshold:g}", f">= {threshold:g}"), rule, False)
-    labels = _ordered(column)
-    if column.kind == "word":
-        bits = np.array([value == labels[1] for value in column.values], dtype=np.uint8)
-    else:
-        bits = (column.values == labels[1]).astype(np.uint8)
-    parts = [f"{k} = {shown_value(labels[k])}" for k in (1, 0) if labels[k] is not None]
-    return Coding(bits, labels, ", ".join(parts), labels == (0, 1) and column.kind == "number")
+    if threshold is None:
+        return Variable.binary(column.name, _ordered(column))
+    return Variable.binary(column.name, (f"< {threshold:g}", f">= {threshold:g}"), threshold)
 
 
 def median_cut(column: Column, weights: NDArray[np.float64] | None = None) -> float | None:
@@ -225,30 +237,15 @@ def shown_values(column: Column) -> str:
     return f"{', '.join(head)} and {more} more" if more else listed(head)
 
 
-def _distinct(values: NDArray[Any]) -> list[Any]:
-    """Return the distinct numbers in order, without sorting a column of 0 and 1."""
+def _distinct(values: NDArray[Any], kind: Kind) -> list[Any]:
+    """Return the distinct values in order."""
+    if kind == "word":
+        return sorted(dict.fromkeys(values.tolist()), key=str)
     zeros, ones = values == 0, values == 1
-    if np.all(zeros | ones):
-        kind = values.dtype.type
-        return [kind(k).item() for k, found in ((0, zeros), (1, ones)) if found.any()]
+    if np.all(zeros | ones):  # without sorting
+        convert = values.dtype.type
+        return [convert(k).item() for k, found in ((0, zeros), (1, ones)) if found.any()]
     return list(np.unique(values).tolist())
-
-
-def _read_objects(name: str, values: NDArray[Any], missing: NDArray[np.bool_]) -> Column:
-    present = values[~missing]
-    n_missing = int(np.count_nonzero(missing))
-    kinds = set(map(type, present))
-    if kinds and all(issubclass(kind, (bool, np.bool_)) for kind in kinds):
-        present = present.astype(bool)
-        return Column(name, present, np.unique(present).tolist(), "bool", n_missing)
-    if kinds and all(issubclass(kind, Real) for kind in kinds):
-        present = _as_numbers(present, whole=all(issubclass(kind, Integral) for kind in kinds))
-        return Column(name, present, _distinct(present), "number", n_missing)
-    try:
-        distinct = sorted(dict.fromkeys(present.tolist()), key=str)
-    except TypeError:
-        return Column(name, present, present[:1].tolist(), "object", n_missing)
-    return Column(name, present, distinct, "word", n_missing)
 
 
 def _as_numbers(values: NDArray[Any], whole: bool) -> NDArray[Any]:

@@ -7,15 +7,15 @@ import gzip
 import io
 import warnings
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from slabfield.encoding.streaming import Coder
+from slabfield.encoding.streaming import MixedColumns, RowCounter
 from slabfield.encoding.table import CodedTable
 from slabfield.io.delimited import CSV_OPTIONS, check_names, find_delimiter
-from slabfield.validation.errors import InputError
+from slabfield.validation.errors import InputError, check_width
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,10 +39,11 @@ def read_counted(
     binarize: float | dict[str, float] | None = None,
     chunk_rows: int | None = None,
 ) -> CodedTable:
-    r"""Read a CSV, TSV or Parquet file in one pass, chunk by chunk, and count equal rows.
+    r"""Read a CSV, TSV or Parquet file chunk by chunk, and count equal rows.
 
-    The table is coded as :func:`slabfield.encoding.code_binary` would code it. Distinct
-    rows are kept at one bit per entry, so memory does not grow with repeated rows.
+    The table is encoded as :func:`slabfield.encoding.code_binary` would encode it. Distinct
+    rows are kept at one bit per entry, so memory does not grow with repeated rows. Where a column
+    has numbers in one chunk and words in another, the file is read again, with this column as text.
 
     Parameters
     ----------
@@ -72,7 +73,24 @@ def read_counted(
     >>> table.rows.tolist(), table.counts.tolist()
     ([[0, 1], [1, 0]], [1000.0, 1000.0])
     """
-    with _input_errors(path), open(path, "rb") as file:
+    as_text: set[str] = set()
+    with _input_errors(path):
+        while True:
+            try:
+                return _count_rows(path, select, binarize, chunk_rows, as_text)
+            except MixedColumns as mixed:
+                as_text |= mixed.names
+
+
+def _count_rows(
+    path: Path,
+    select: Select | None,
+    binarize: float | dict[str, float] | None,
+    chunk_rows: int | None,
+    as_text: Collection[str],
+) -> CodedTable:
+    """Read a file from beginning to end, with some of its columns as text."""
+    with open(path, "rb") as file:
         head = file.read(8)
         file.seek(0)
         if head.startswith(NOT_TEXT):
@@ -86,15 +104,19 @@ def read_counted(
             opened: IO[bytes] = file
             if head.startswith(GZIP):
                 opened = gzip.GzipFile(fileobj=file)  # type: ignore[assignment]
-            names, chunks = _text_chunks(path, opened, select, chunk_rows)
-        coder = Coder(path, names, binarize)
+            names, chunks = _text_chunks(path, opened, select, chunk_rows, as_text)
+        counter = RowCounter(path, names, binarize, as_text)
         for chunk in chunks:
-            coder.add(chunk)
-        return coder.table()
+            counter.add(chunk)
+        return counter.table()
 
 
 def _text_chunks(
-    path: Path, file: IO[bytes], select: Select | None, chunk_rows: int | None
+    path: Path,
+    file: IO[bytes],
+    select: Select | None,
+    chunk_rows: int | None,
+    as_text: Collection[str],
 ) -> tuple[list[str], Iterator[pd.DataFrame]]:
     import pandas as pd
 
@@ -106,27 +128,51 @@ def _text_chunks(
             "line and one row per line below."
         )
     encoding = "utf-16" if head.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
-    if encoding == "utf-8-sig" and b"\0" in head:
+    # the head may end within a character
+    text = head.decode(encoding, errors="ignore" if len(head) == HEAD_BYTES else "strict")
+    _refuse_nul(path, text)
+    delimiter = find_delimiter(path, text)
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
+    fields = next(fields for fields in lines if fields)
+    check_width(len(fields))
+    names = check_names(path, fields)
+    kept = list(names if select is None else select(names))
+
+    def chunks() -> Iterator[pd.DataFrame]:
+        # all columns are parsed: with usecols, pandas would not notice lines with too many fields
+        with _CheckedText(path, file, encoding) as lines:
+            for chunk in pd.read_csv(
+                lines,
+                sep=delimiter,
+                names=names,
+                **CSV_OPTIONS,
+                dtype=dict.fromkeys(as_text, str),
+                chunksize=chunk_rows or max(1, CHUNK_CELLS // len(names)),
+            ):
+                yield chunk[kept]
+
+    return kept, chunks()
+
+
+class _CheckedText(io.TextIOWrapper):
+    """The text of a file, which is refused where it is not text."""
+
+    def __init__(self, path: Path, file: IO[bytes], encoding: str) -> None:
+        super().__init__(file, encoding=encoding, newline="")
+        self.path = path
+
+    def read(self, size: int | None = -1, /) -> str:
+        text = super().read(size)
+        _refuse_nul(self.path, text)
+        return text
+
+
+def _refuse_nul(path: Path, text: str) -> None:
+    if "\0" in text:
         raise InputError(
             f"{path} must be a text file; found bytes that are not text. Save the table as CSV "
             "(UTF-8) first."
         )
-    # the head may end within a character
-    text = head.decode(encoding, errors="ignore" if len(head) == HEAD_BYTES else "strict")
-    delimiter = find_delimiter(path, text)
-    lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
-    names = check_names(path, next(fields for fields in lines if fields))
-    kept = list(names if select is None else select(names))
-    # all columns are parsed: with usecols, pandas would not notice lines with too many fields
-    reader = pd.read_csv(
-        file,
-        sep=delimiter,
-        names=names,
-        **CSV_OPTIONS,
-        encoding=encoding,
-        chunksize=chunk_rows or max(1, CHUNK_CELLS // len(names)),
-    )
-    return kept, (chunk[kept] for chunk in reader)
 
 
 def _parquet_chunks(
@@ -143,6 +189,7 @@ def _parquet_chunks(
 
     file = parquet.ParquetFile(path, pre_buffer=False, buffer_size=HEAD_BYTES)
     stored = [name for name in file.schema_arrow.names if not name.startswith("__index_level_")]
+    check_width(len(stored))
     names = check_names(path, stored)
     kept = list(names if select is None else select(names))
     source = dict(zip(names, stored, strict=True))

@@ -27,7 +27,7 @@ class FieldModel(DensityMixin, BaseEstimator):  # type: ignore[misc]
     """An estimator of a binary field; a subclass has ``fit``, which sets the fitted attributes.
 
     These are ``coupling_``, ``bias_`` and those that :func:`slabfield.encoding.keep_names` sets.
-    Rows passed later are encoded like the fitted table, with its labels and its cut points.
+    Rows passed later are encoded like the fitted table, with its variables.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class FieldModel(DensityMixin, BaseEstimator):  # type: ignore[misc]
 
     coupling_: Array
     bias_: Array
-    coding_: list[tuple[tuple[object, object], float | None]]
+    variables_: tuple[encoding.Variable, ...]
     node_names_: list[str]
     n_features_in_: int
     n_rows_: int
@@ -202,13 +202,10 @@ class FieldModel(DensityMixin, BaseEstimator):  # type: ignore[misc]
             )
         return indices
 
-    def _encode(self, X: Any, **options: Any) -> encoding.RecodedTable:
+    def _encode(self, X: Any, **options: Any) -> encoding.EncodedRows:
         check_is_fitted(self)
-        named = getattr(self, "feature_names_in_", None)
-        names = None if named is None else list(named)
-        return encoding.code_alike(
-            X, self.coding_, names=names, model=type(self).__name__, **options
-        )
+        encoder = encoding.Encoder(self.variables_, hasattr(self, "feature_names_in_"))
+        return encoder.transform(X, model=type(self).__name__, **options)
 
     def _encode_complete(self, X: Any) -> NDArray[np.uint8]:
         """Encode rows without missing entries."""

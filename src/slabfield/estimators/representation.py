@@ -18,7 +18,7 @@ def is_fitted(model: Any) -> bool:
     >>> is_fitted(ChowLiuTree())
     False
     """
-    return "coding_" in vars(model) and "bias_" in vars(model)
+    return "variables_" in vars(model) and "bias_" in vars(model)
 
 
 def summary_items(model: Any) -> list[tuple[str, str]]:

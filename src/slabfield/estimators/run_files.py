@@ -52,7 +52,8 @@ def begin_run(
     record = {
         "parameters": pack(parameters | {"random_state": seed}, arrays, {}, "parameters"),
         "shape": list(table.rows.shape),
-        "coding": pack(list(table[2:]), arrays, {}, "coding"),
+        "variables": [variable.as_record() for variable in table.variables],
+        "table": pack(list(table[2:]), arrays, {}, "table"),
         "versions": run_settings["versions"],
     }
     with refuse_unwritable(checkpoint):
@@ -79,10 +80,11 @@ def read_run(checkpoint: Checkpoint) -> tuple[dict[str, Any], encoding.CodedTabl
         )
     with plain_failures(checkpoint.header, "Delete the folder and fit again"):
         parameters = unpack(record["parameters"], arrays, {}, ())
-        names, shape = record["identity"]["names"], tuple(record["shape"])
+        shape = tuple(record["shape"])
         rows = np.unpackbits(arrays["rows"], count=shape[0] * shape[1]).reshape(shape)
-        coding = unpack(record["coding"], arrays, {}, ())
-        return parameters, encoding.CodedTable(rows, names, *coding)
+        variables = tuple(encoding.Variable.from_record(each) for each in record["variables"])
+        rest = unpack(record["table"], arrays, {}, ())
+        return parameters, encoding.CodedTable(rows, variables, *rest)
 
 
 def end_run(checkpoint: Checkpoint, outcome: Outcome) -> None:

@@ -142,8 +142,8 @@ add_probability, delete_probability, pseudo_weight : optional
     posterior_ : Posterior
     coding_notes_ : list of str
         Which label of each column became 1, where that is not obvious.
-    coding_ : list of pairs
-        For each column its two labels, and its cut point or None.
+    variables_ : tuple of Variable
+        For each column its name, its labels, and its cut point or None.
     node_names_ : list of str
         The column names of the table, or x0, x1, ...
     n_rows_, n_features_in_ : int

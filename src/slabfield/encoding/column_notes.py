@@ -1,0 +1,123 @@
+"""Notes on how columns are encoded, and warnings of columns that may not mean what they seem to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from warnings import warn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slabfield.encoding.columns import Column, differ_only_in_spelling, looks_like_identifier
+from slabfield.encoding.variables import Variable
+from slabfield.validation.errors import InputWarning, listed, shown_value
+
+
+def notes_of(variables: Sequence[Variable]) -> list[str]:
+    """Write one note for all columns with the same encoding; none for plain 0 and 1.
+
+    Examples
+    --------
+    >>> from slabfield.encoding import Variable
+    >>> from slabfield.encoding.column_notes import notes_of
+    >>> notes_of([Variable.binary("sleep", ("no", "yes")), Variable.binary("work", (0, 1))])
+    ["Column 'sleep': 1 = 'yes', 0 = 'no'."]
+    """
+    same_rule: dict[str, list[str]] = {}
+    for variable in variables:
+        if not _holds_its_codes(variable):
+            same_rule.setdefault(_rule(variable), []).append(repr(variable.name))
+    return [
+        f"Column{'s' if len(group) > 1 else ''} {listed(group)}: {rule}."
+        for rule, group in same_rule.items()
+    ]
+
+
+def _holds_its_codes(variable: Variable) -> bool:
+    """Whether the labels are the codes themselves, as numbers (True equals 1, but is not)."""
+    codes = tuple(range(variable.n_levels))
+    return variable.labels == codes and not any(isinstance(x, bool) for x in variable.labels)
+
+
+def _rule(variable: Variable) -> str:
+    """Describe the encoding, the highest code first."""
+    if variable.threshold is not None:
+        return f"1 = at least {variable.threshold:g}, 0 = less than {variable.threshold:g}"
+    coded = [f"{k} = {shown_value(x)}" for k, x in enumerate(variable.labels) if x is not None]
+    return ", ".join(reversed(coded))
+
+
+def warn_of_constants(
+    rows: NDArray[np.uint8], missing: NDArray[np.bool_], names: Sequence[str]
+) -> None:
+    """Warn of columns that hold one value only.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield.encoding.column_notes import warn_of_constants
+    >>> warn_of_constants(np.eye(2, dtype=np.uint8), np.zeros((2, 2), np.bool_), ["a", "b"])
+    """
+    known = np.where(missing, np.uint8(255), rows) if missing.any() else rows
+    # missing entries are 0 in rows, which does not raise the highest code
+    same = known.min(axis=0) >= rows.max(axis=0)
+    constant = [repr(name) for name, is_constant in zip(names, same, strict=True) if is_constant]
+    if constant:
+        one = len(constant) == 1
+        warn(
+            f"Column{'' if one else 's'} {listed(constant)} {'has' if one else 'have'} the same "
+            f"value in every row. Only the prior limits {'its bias' if one else 'their biases'}, "
+            f"and the data say next to nothing about {'its' if one else 'their'} edges, whose "
+            f"inclusion probabilities stay near the prior's. Drop {'it' if one else 'them'} unless "
+            "you want this.",
+            InputWarning,
+            stacklevel=3,
+        )
+
+
+def warn_of_spelling(columns: Sequence[Column]) -> None:
+    """Warn of columns whose two words differ only in case or spaces.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield.encoding.columns import read_column
+    >>> from slabfield.encoding.column_notes import warn_of_spelling
+    >>> warn_of_spelling([read_column("sleep", np.array(["no", "yes"]))])
+    """
+    for column in columns:
+        if differ_only_in_spelling(column):
+            first, second = (shown_value(value) for value in column.distinct)
+            warn(
+                f"Column {shown_value(column.name)} holds {first} and {second}, which differ only "
+                "in case or spaces; they were taken for two values. Write them the same way if "
+                "they mean the same.",
+                InputWarning,
+                stacklevel=4,
+            )
+
+
+def warn_of_identifiers(
+    columns: Sequence[Column], thresholds: Sequence[float | None], n_rows: int
+) -> None:
+    """Warn of columns that were cut although they hold a different whole number in every row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield.encoding.columns import read_column
+    >>> from slabfield.encoding.column_notes import warn_of_identifiers
+    >>> warn_of_identifiers([read_column("age", np.array([21, 34, 34]))], [30.0], n_rows=3)
+    """
+    cut = [
+        repr(column.name)
+        for column, threshold in zip(columns, thresholds, strict=True)
+        if threshold is not None and looks_like_identifier(column, n_rows)
+    ]
+    if cut:
+        warn(
+            f"binarize was applied to {listed(cut)}, with a different whole number in every row: a "
+            "likely identifier. Drop it if it is one.",
+            InputWarning,
+            stacklevel=4,
+        )

@@ -1,0 +1,300 @@
+"""The encoder: decides the variable of each column, and encodes rows with these variables."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+from warnings import warn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slabfield.encoding.column_messages import describe_faults
+from slabfield.encoding.column_notes import warn_of_identifiers, warn_of_spelling
+from slabfield.encoding.columns import (
+    Column,
+    Fault,
+    binary_variable,
+    find_fault,
+    missing_in,
+    read_column,
+    typed_values,
+)
+from slabfield.encoding.thresholds import Binarize, find_thresholds
+from slabfield.encoding.variables import Variable
+from slabfield.io.frames import OpenedTable, open_table
+from slabfield.validation.errors import InputError, InputWarning, listed, shown_value
+
+UNSEEN = 255
+"""Code of a value that is none of the labels, until it is refused or gets another code."""
+
+
+class EncodedRows(NamedTuple):
+    """Rows of codes, and the mask of their missing entries (these are 0 in ``rows``)."""
+
+    rows: NDArray[np.uint8]
+    missing: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """The variables of a table, and the encoding of rows with them.
+
+    Parameters
+    ----------
+    variables : tuple of Variable
+        One for each column.
+    has_names : bool
+        Whether the table came with column names, which new rows then must have too.
+
+    Examples
+    --------
+    >>> from slabfield.encoding import Encoder
+    >>> encoder = Encoder.fit([["no", 1], ["yes", 5], ["no", 9]], binarize={"x1": 5})
+    >>> [variable.labels for variable in encoder.variables]
+    [('no', 'yes'), ('< 5', '>= 5')]
+    >>> encoder.transform([["yes", 2]]).rows
+    array([[1, 0]], dtype=uint8)
+    """
+
+    variables: tuple[Variable, ...]
+    has_names: bool = False
+
+    @classmethod
+    def fit(cls, X: object, binarize: Binarize = None) -> Encoder:
+        """Decide the variables of a table without missing entries.
+
+        Parameters
+        ----------
+        X : array, list of lists, data frame or sparse matrix
+            One row per case, one column per node.
+        binarize : number, "median", or mapping from column name to these, optional
+            Where columns of numbers are cut; see :func:`slabfield.encoding.code_binary`.
+
+        Returns
+        -------
+        Encoder
+
+        Raises
+        ------
+        InputError
+            If columns cannot be encoded; the message names all of them.
+        """
+        opened = open_table(X)
+        columns = [read_column(*named) for named in zip(opened.names, opened.columns, strict=True)]
+        return cls.fit_columns(columns, opened.columns[0].size, opened.has_names, binarize)
+
+    @classmethod
+    def fit_columns(
+        cls,
+        columns: Sequence[Column],
+        n_rows: int,
+        has_names: bool,
+        binarize: Binarize = None,
+        weights: NDArray[np.float64] | None = None,
+    ) -> Encoder:
+        """Decide the variables of columns, as `fit` does.
+
+        Parameters
+        ----------
+        columns : sequence of Column
+            Of a column without threshold, the distinct values are enough.
+        n_rows : int
+            Rows of the table.
+        has_names : bool
+            Whether the table came with column names.
+        binarize : number, "median", or mapping from column name to these, optional
+            Where columns of numbers are cut.
+        weights : array of float64, optional
+            Weight of each row, of which "median" takes account.
+
+        Returns
+        -------
+        Encoder
+        """
+        thresholds = find_thresholds(columns, binarize, weights)
+        faults: dict[Fault, list[Column]] = {}
+        for column, threshold in zip(columns, thresholds, strict=True):
+            fault = find_fault(column, n_rows, threshold)
+            if fault is not None:
+                faults.setdefault(fault, []).append(column)
+        if faults:
+            raise InputError(describe_faults(faults, columns, n_rows, has_names))
+        warn_of_spelling(columns)
+        warn_of_identifiers(columns, thresholds, n_rows)
+        pairs = zip(columns, thresholds, strict=True)
+        return cls(tuple(binary_variable(*pair) for pair in pairs), has_names)
+
+    def transform(
+        self,
+        X: object,
+        *,
+        model: str = "the model",
+        ignored: Collection[int] = (),
+        allow_missing: bool = False,
+    ) -> EncodedRows:
+        """Encode new rows with the variables of the fitted table.
+
+        Parameters
+        ----------
+        X : array, list of lists, data frame or sparse matrix
+            A column for each variable, in the same order. Where a label never occurred in the
+            fitted table (None), every value that is no other label gets its code.
+        model : str
+            Name of the fitted model, for the messages.
+        ignored : collection of int
+            Columns whose entries are ignored and treated as missing.
+        allow_missing : bool
+            Whether entries may be missing (NaN or None).
+
+        Returns
+        -------
+        EncodedRows
+            The rows, and the mask of missing entries.
+
+        Raises
+        ------
+        InputError
+            If columns or their values are not those of the fitted table.
+        """
+        opened = open_table(X, min_rows=1)
+        self._check_columns(opened, model)
+        shape = (opened.columns[0].size, len(self.variables))
+        rows, missing = np.zeros(shape, np.uint8), np.zeros(shape, np.bool_)
+        for k, values in enumerate(opened.columns):
+            if k in ignored:
+                missing[:, k] = True
+                continue
+            missing[:, k] = missing_in(values)
+            known = ~missing[:, k]
+            rows[known, k] = encode_values(values[known], self.variables[k], opened.names[k])
+        if not allow_missing:
+            some = np.flatnonzero(missing.any(axis=0))
+            _refuse_missing([repr(opened.names[k]) for k in some if k not in ignored])
+        return EncodedRows(rows, missing)
+
+    def _check_columns(self, opened: OpenedTable, model: str) -> None:
+        if len(opened.columns) != len(self.variables):
+            raise InputError(
+                f"X has {len(opened.columns)} features, but {model} is expecting "
+                f"{len(self.variables)} features as input. Pass the columns of the table that was "
+                "fitted, in their order."
+            )
+        if self.has_names and opened.has_names:
+            _check_names(opened.names, [variable.name for variable in self.variables])
+        elif opened.has_names:
+            _warn(f"X has feature names, but {model} was fitted without feature names")
+        elif self.has_names:
+            _warn(f"X does not have valid feature names, but {model} was fitted with feature names")
+
+
+def encode_values(
+    values: NDArray[Any], variable: Variable, column: str | None = None
+) -> NDArray[np.uint8]:
+    """Return the codes of values that are not missing.
+
+    Parameters
+    ----------
+    values : array
+        Values of one column.
+    variable : Variable
+        The variable of this column.
+    column : str, optional
+        Name of the column, for the messages, if it is not that of the variable.
+
+    Returns
+    -------
+    array of uint8
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield.encoding import Variable
+    >>> from slabfield.encoding.encoder import encode_values
+    >>> encode_values(np.array(["yes", "no"]), Variable.binary("sleep", ("no", "yes")))
+    array([1, 0], dtype=uint8)
+    """
+    name = variable.name if column is None else column
+    if variable.threshold is not None:
+        numbers = _as_numbers(name, values, variable.threshold)
+        return (numbers >= variable.threshold).astype(np.uint8)
+    codes = {label: code for code, label in enumerate(variable.labels) if label is not None}
+    found = _look_up(typed_values(values)[0], codes)
+    unseen = found == UNSEEN
+    if None in variable.labels:
+        found[unseen] = variable.labels.index(None)
+    elif unseen.any():
+        raise InputError(
+            f"Column {name!r} must hold {listed([shown_value(x) for x in variable.labels])}, as in "
+            f"the table that was fitted; it also holds {shown_value(values[unseen][0])}. Code it "
+            "the same way, or fit with binarize, which cuts numbers in two."
+        )
+    return found
+
+
+def _look_up(values: NDArray[Any], codes: Mapping[Any, int]) -> NDArray[np.uint8]:
+    """Return the code of each value, or ``UNSEEN``."""
+    if values.dtype.kind in "biuf" and all(isinstance(x, (bool, int, float)) for x in codes):
+        found = np.full(values.size, UNSEEN, np.uint8)
+        for label, code in codes.items():
+            found[values == label] = code
+        return found
+    return np.array([_code_of(value, codes) for value in values.tolist()], np.uint8)
+
+
+def _code_of(value: Any, codes: Mapping[Any, int]) -> int:
+    try:
+        return codes.get(value, UNSEEN)
+    except TypeError:  # not hashable, so no label
+        return UNSEEN
+
+
+def _as_numbers(name: str, values: NDArray[Any], threshold: float) -> NDArray[np.float64]:
+    try:
+        numbers = values.astype(np.float64)
+        valid = values.dtype.kind in "biufO" and bool(np.all(np.isfinite(numbers)))
+    except (TypeError, ValueError, OverflowError):
+        valid = False
+    if not valid:
+        raise InputError(
+            f"Column {name!r} was cut at {threshold:g} and must hold finite numbers; it holds "
+            f"{shown_value(values[0])}{' and others' if values.size > 1 else ''}. Pass numbers, "
+            "without inf (infinity)."
+        )
+    return numbers
+
+
+def _refuse_missing(columns: Sequence[str]) -> None:
+    if columns:
+        raise InputError(
+            "X must have no missing values (NaN or None) here; found some in "
+            f"{'column' if len(columns) == 1 else 'columns'} {listed(columns)}. Drop the "
+            "rows that have them; only predict_proba accepts them, as the entries to predict."
+        )
+
+
+def _check_names(found: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse columns with other names, or in another order, with the wording of scikit-learn."""
+    if list(found) == list(names):
+        return
+    new = [repr(name) for name in found if name not in names]
+    absent = [repr(name) for name in names if name not in found]
+    differences = [
+        f"{what} {listed(some)}"
+        for what, some in (("names unseen at fit time:", new), ("names now missing:", absent))
+        if some
+    ]
+    raise InputError(
+        "The feature names should match those that were passed during fit; found "
+        f"{'; '.join(differences) if differences else 'the same names in another order'}. Pass the "
+        f"columns {listed([repr(name) for name in names])}, in this order."
+    )
+
+
+def _warn(found: str) -> None:
+    warn(
+        f"{found}; columns were matched by position. Pass the same kind of table to both.",
+        InputWarning,
+        stacklevel=5,
+    )

@@ -1,0 +1,109 @@
+"""Thresholds: where ``binarize`` cuts columns of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slabfield.encoding.columns import Column, median_cut
+from slabfield.validation.errors import InputError, listed, shown_value
+from slabfield.validation.parameters import is_number
+
+Array = NDArray[np.float64]
+Binarize: TypeAlias = float | str | Mapping[str, float | str] | None
+
+MEDIAN = "median"
+
+
+def find_thresholds(
+    columns: Sequence[Column], binarize: Binarize, weights: Array | None = None
+) -> list[float | None]:
+    """Return the threshold of each column, or None where it has none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield.encoding.columns import read_column
+    >>> from slabfield.encoding.thresholds import find_thresholds
+    >>> find_thresholds([read_column("age", np.array([21, 34, 55, 60]))], "median")
+    [55.0]
+    """
+    if binarize is None:
+        return [None] * len(columns)
+    if isinstance(binarize, Mapping):
+        named = {str(name): at for name, at in binarize.items()}
+        return _named_thresholds(columns, named, weights)
+    rule = _as_rule(binarize)
+    return [_cut(column, rule, weights) if column.kind == "number" else None for column in columns]
+
+
+def fixed_thresholds(names: Sequence[str], binarize: Binarize) -> list[float | None]:
+    """Return the thresholds of a table whose columns are not known yet.
+
+    One number applies to every column; a median would need a whole column.
+
+    Examples
+    --------
+    >>> from slabfield.encoding.thresholds import fixed_thresholds
+    >>> fixed_thresholds(["age", "sleep"], {"age": 40})
+    [40.0, None]
+    """
+    named = {str(k): v for k, v in binarize.items()} if isinstance(binarize, Mapping) else {}
+    words = [rule for rule in (binarize, *named.values()) if isinstance(rule, str)]
+    if words:
+        raise InputError(
+            f"binarize must be numbers for a file that is read in chunks; got {words[0]!r}. "
+            "Pass for example binarize=2."
+        )
+    _refuse_unknown(named, names)
+    if isinstance(binarize, Mapping):
+        return [_as_number(named[name]) if name in named else None for name in names]
+    return [None if binarize is None else _as_number(binarize)] * len(names)
+
+
+def _cut(column: Column, rule: float | str, weights: Array | None) -> float | None:
+    """Return the threshold of a numeric column."""
+    return median_cut(column, weights) if isinstance(rule, str) else rule
+
+
+def _named_thresholds(
+    columns: Sequence[Column], named: Mapping[str, Any], weights: Array | None
+) -> list[float | None]:
+    kinds = {column.name: column.kind for column in columns}
+    _refuse_unknown(named, list(kinds))
+    words = [repr(name) for name in named if kinds[name] != "number"]
+    if words:
+        raise InputError(
+            f"binarize needs columns of numbers; {listed(words)} of the table "
+            f"{'is' if len(words) == 1 else 'are'} not. Leave "
+            f"{'it' if len(words) == 1 else 'them'} out of binarize."
+        )
+    rules = {name: _as_rule(value) for name, value in named.items()}
+    return [_cut(c, rules[c.name], weights) if c.name in rules else None for c in columns]
+
+
+def _refuse_unknown(named: Mapping[str, Any], names: Sequence[str]) -> None:
+    unknown = [repr(name) for name in named if name not in names]
+    if unknown:
+        raise InputError(
+            f"binarize names {listed(unknown)}, which the table does not have; its columns are "
+            f"{listed([repr(name) for name in names])}. Name columns of the table."
+        )
+
+
+def _as_rule(value: object) -> float | str:
+    if isinstance(value, str) and value == MEDIAN:
+        return value
+    return _as_number(value)
+
+
+def _as_number(value: object) -> float:
+    if is_number(value) and np.isfinite(float(value)):  # type: ignore[arg-type]
+        return float(value)  # type: ignore[arg-type]
+    raise InputError(
+        "binarize must be a number, 'median', or one of these for each column it names; got "
+        f"{shown_value(value)}. Pass for example binarize=2 or binarize={{'sleep': 2}}."
+    )

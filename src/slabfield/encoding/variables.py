@@ -1,0 +1,102 @@
+"""Variables: what the codes 0, 1, ... of each column of an encoded table stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+KINDS = ("binary",)
+"""Kinds of variable that models know."""
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A column of a table: its name, its levels, and the numbers that stand for them.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column, and of the node.
+    kind : {"binary"}
+        What the model makes of the levels.
+    labels : tuple
+        The labels, in the order of their codes 0, 1, ...; None stands for a label that never
+        occurs, as in a constant column. Of a column that was cut, the two sides of the cut.
+    scores : tuple of float
+        The number that a model uses for each label.
+    threshold : float, optional
+        Where a column of numbers was cut; None where labels are encoded.
+
+    Examples
+    --------
+    >>> from slabfield.encoding import Variable
+    >>> sleep = Variable.binary("sleep", ("no", "yes"))
+    >>> sleep.scores, sleep.n_levels
+    ((0.0, 1.0), 2)
+    >>> Variable.from_record(sleep.as_record()) == sleep
+    True
+    """
+
+    name: str
+    kind: str
+    labels: tuple[object, ...]
+    scores: tuple[float, ...]
+    threshold: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"variable {self.name!r} of unknown kind {self.kind!r}")
+        if len(self.labels) != len(self.scores):
+            raise ValueError(
+                f"{len(self.labels)} labels but {len(self.scores)} scores of {self.name!r}"
+            )
+        if self.kind == "binary" and self.n_levels != 2:
+            raise ValueError(f"{self.n_levels} labels of the binary variable {self.name!r}")
+
+    @property
+    def n_levels(self) -> int:
+        """Number of labels, those that never occur included."""
+        return len(self.labels)
+
+    @classmethod
+    def binary(
+        cls, name: str, labels: tuple[object, object], threshold: float | None = None
+    ) -> Variable:
+        """Return the variable of a column with two labels, or with a threshold."""
+        return cls(name, "binary", labels, (0.0, 1.0), threshold)
+
+    def as_record(self) -> dict[str, Any]:
+        """Return the variable as plain values for a file.
+
+        Labels that JSON does not have, such as dates, become text.
+        """
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "labels": [_plain(label) for label in self.labels],
+            "scores": list(self.scores),
+            "threshold": self.threshold,
+        }
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Variable:
+        """Return the variable that `as_record` described."""
+        name, threshold = record["name"], record["threshold"]
+        if not isinstance(name, str):
+            raise ValueError("a variable whose name is not text")
+        return cls(
+            name,
+            record["kind"],
+            tuple(record["labels"]),
+            tuple(float(score) for score in record["scores"]),
+            None if threshold is None else float(threshold),
+        )
+
+
+def _plain(label: object) -> object:
+    if isinstance(label, np.generic):
+        label = label.item()
+    return label if label is None or isinstance(label, (bool, int, float, str)) else str(label)
