@@ -1,18 +1,13 @@
-"""Atomic file writes, and checksums of files."""
+"""Atomic file writes."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import secrets
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
 
 from slabfield.validation import InputError
-
-# Bytes hashed at a time
-CHUNK_BYTES = 1 << 20
 
 
 def make_folder(folder: Path) -> None:
@@ -96,26 +91,3 @@ def check_target(path: str | os.PathLike[str]) -> Path:
             f"path must lie in a folder that exists; {target.parent} does not. Make it first."
         )
     return target
-
-
-def digest_of(file: BinaryIO, size: int, head: bytes) -> str:
-    """SHA-256 of the first `size` bytes of a file, followed by the head of its checksum line.
-
-    Examples
-    --------
-    >>> from io import BytesIO
-    >>> from slabfield.io.atomic import digest_of
-    >>> digest_of(BytesIO(b"done, and more"), 4, b"")[:8]
-    'a4c3ed04'
-    """
-    digest = hashlib.sha256()
-    remaining = size
-    file.seek(0)
-    while remaining > 0:
-        chunk = file.read(min(CHUNK_BYTES, remaining))
-        if not chunk:
-            break
-        digest.update(chunk)
-        remaining -= len(chunk)
-    digest.update(head)
-    return digest.hexdigest()
