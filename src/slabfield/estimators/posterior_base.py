@@ -27,13 +27,6 @@ class PosteriorModel(FieldModel):
 
     Scores and predictions are averages over 100 evenly spaced posterior draws (fewer above 500
     nodes, at least 10). Each new row is sampled from the field of one draw.
-
-    Examples
-    --------
-    >>> from slabfield import SpikeSlabMRF
-    >>> from slabfield.estimators import PosteriorModel
-    >>> issubclass(SpikeSlabMRF, PosteriorModel)
-    True
     """
 
     posterior_: Posterior

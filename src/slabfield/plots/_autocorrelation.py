@@ -76,19 +76,10 @@ def correlations(values: Array, longest: int) -> Array:
     Parameters
     ----------
     values : array (chains, draws)
-    longest : int
-        The longest lag.
 
     Returns
     -------
     array (chains, longest + 1)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.plots._autocorrelation import correlations
-    >>> correlations(np.array([[1.0, -1.0, 1.0, -1.0]]), 2)
-    array([[ 1.  , -0.75,  0.5 ]])
     """
     centered = values - values.mean(axis=1, keepdims=True)
     n_draws = values.shape[1]

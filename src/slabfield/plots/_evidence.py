@@ -111,15 +111,7 @@ def evidence(
 
 
 def classify_edges(factor: Array, threshold: float) -> NDArray[np.str_]:
-    """Classify Bayes factors as present, absent or undecided; NaN is an edge fixed by the prior.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.plots._evidence import classify_edges
-    >>> classify_edges(np.array([10.0, 2.0, 0.1, np.nan]), 10.0).tolist()
-    ['present', 'undecided', 'absent', 'fixed']
-    """
+    """Classify Bayes factors as present, absent or undecided; NaN is an edge fixed by the prior."""
     # Compare with the rounded 1 / threshold, so that both limits are inclusive
     conditions = [np.isnan(factor), factor >= threshold, factor <= 1 / threshold]
     return np.select(conditions, ["fixed", "present", "absent"], "undecided")

@@ -33,8 +33,6 @@ def short_name(name: str, longest: int = MAX_NAME_LENGTH) -> str:
     ----------
     name : str
         Any text; line breaks and other control characters become spaces.
-    longest : int
-        Maximum number of characters.
 
     Returns
     -------
@@ -52,40 +50,17 @@ def short_name(name: str, longest: int = MAX_NAME_LENGTH) -> str:
 
 
 def edge_name(names: list[str], edge: tuple[int, int], longest: int = MAX_NAME_LENGTH) -> str:
-    """Return the name of an edge: the names of its nodes, joined by a hyphen.
-
-    Examples
-    --------
-    >>> from slabfield.plots._style import edge_name
-    >>> edge_name(["sleep", "work"], (0, 1))
-    'sleep - work'
-    """
+    """Return the name of an edge: the names of its nodes, joined by a hyphen."""
     return " - ".join(short_name(names[node], longest) for node in edge)
 
 
 def new_axes(width: float, height: float) -> Axes:
-    """Return the axes of a new figure.
-
-    Examples
-    --------
-    >>> from slabfield.plots._style import new_axes
-    >>> new_axes(4, 3).figure.get_size_inches()
-    array([4., 3.])
-    """
+    """Return the axes of a new figure."""
     return Figure(figsize=(width, height), layout="constrained").add_subplot()
 
 
 def tidy(ax: Axes, grid: str | None = None) -> None:
-    """Remove the top and right spines, reduce font sizes, and optionally add a light grid.
-
-    Examples
-    --------
-    >>> from slabfield.plots._style import new_axes, tidy
-    >>> ax = new_axes(4, 3)
-    >>> tidy(ax, grid="x")
-    >>> ax.spines["top"].get_visible()
-    False
-    """
+    """Remove the top and right spines, reduce font sizes, and optionally add a light grid."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.tick_params(labelsize=SMALL)
     ax.xaxis.label.set_fontsize(NORMAL)
@@ -96,16 +71,7 @@ def tidy(ax: Axes, grid: str | None = None) -> None:
 
 
 def headline(ax: Axes, text: str) -> None:
-    """Write a title above the plot, on the left.
-
-    Examples
-    --------
-    >>> from slabfield.plots._style import headline, new_axes
-    >>> ax = new_axes(4, 3)
-    >>> headline(ax, "3 edges")
-    >>> ax.get_title(loc="left")
-    '3 edges'
-    """
+    """Write a title above the plot, on the left."""
     ax.set_title(text, loc="left", fontsize=10, color=GREY, **PLAIN)
 
 

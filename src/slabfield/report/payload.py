@@ -47,30 +47,11 @@ GLOBAL_QUANTITIES = {
 def report_payload(posterior: Posterior) -> dict[str, Any]:
     """Collect the data of the report in a form that JSON can represent.
 
-    Parameters
-    ----------
-    posterior : Posterior
-        Result of a run.
-
     Returns
     -------
     dict
         ``nodes`` and ``edges`` as lists of equal length, ``network`` (limits of its controls), and
         ``convergence``. NaN and infinity are replaced by ``None`` and ``"Infinity"``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield import Posterior
-    >>> from slabfield.draws import Draws
-    >>> from slabfield.report.payload import report_payload
-    >>> one = np.ones((2, 4))
-    >>> draws = Draws.from_dense(
-    ...     one[..., None], one[..., None] == 1, np.zeros((2, 4, 2)), one / 2, one, one
-    ... )
-    >>> payload = report_payload(Posterior(draws, ["sleep", "work"], {"engine": "exact"}))
-    >>> payload["nodes"]["name"], payload["edges"]["probability"], payload["edges"]["mean"]
-    (['sleep', 'work'], [1.0], [1.0])
     """
     kept, min_threshold = _kept_edges(posterior.edge_probability)
     probability = posterior.inclusion_probability

@@ -43,24 +43,7 @@ def count_edges(posterior: Posterior) -> Counts:
 
 
 def sentences(posterior: Posterior) -> list[str]:
-    """Summarize the findings in sentences.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield import Posterior
-    >>> from slabfield.draws import Draws
-    >>> from slabfield.report.text import sentences
-    >>> one = np.ones((2, 4))
-    >>> draws = Draws.from_dense(
-    ...     one[..., None], one[..., None] == 1, np.zeros((2, 4, 2)), one / 2, one, one
-    ... )
-    >>> for sentence in sentences(Posterior(draws, ["sleep", "work"], {"engine": "exact"})):
-    ...     print(sentence)
-    Of 1 possible edge between 2 nodes, 1 is supported by the data (inclusion probability 0.9 or \
-more), 0 are undecided and 0 likely absent (0.1 or less).
-    The strongest supported edge: sleep - work (coupling 1.00).
-    """
+    """Summarize the findings in sentences."""
     counts, n_edges = count_edges(posterior), posterior.draws.n_edges
     found = [
         f"Of {n_edges:,} possible {'edge' if n_edges == 1 else 'edges'} between "

@@ -54,15 +54,6 @@ def check_edge_prior(
     -------
     InclusionPrior
         The Beta parameters, and the fixed probability of every edge.
-
-    Examples
-    --------
-    >>> from slabfield.validation import check_edge_prior
-    >>> names = ["sleep", "work", "mood"]
-    >>> check_edge_prior((5, 5), names, forbid=[("sleep", "mood")], require=[(1, 2)]).fixed
-    array([nan,  0.,  1.])
-    >>> check_edge_prior((5, 5), names, communities=["a", "a", "b"], between=0.1).fixed
-    array([nan, 0.1, 0.1])
     """
     base, specific = _base_and_specific(inclusion_prior, names)
     fixed = base.fixed.copy()
@@ -97,17 +88,8 @@ def find_node(what: str, node: object, names: Sequence[str]) -> int:
 
     Parameters
     ----------
-    what : str
-        Name of the parameter, for the message.
     node : str or int
         A name, or an index from 0.
-    names : sequence of str
-        Names of all nodes.
-
-    Returns
-    -------
-    int
-        The index.
 
     Examples
     --------
