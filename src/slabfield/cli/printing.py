@@ -16,12 +16,6 @@ if TYPE_CHECKING:
 
 # Edges that are printed
 MAX_ROWS = 20
-# Largest inclusion probability of an edge that is likely absent
-UNLIKELY = 0.1
-# Smallest inclusion probability of an edge that is likely present
-LIKELY = 0.5
-# Smallest inclusion probability of an edge that is supported
-SUPPORTED = 0.9
 # Fewest chains whose convergence can be assessed
 CHAINS_NEEDED = 4
 OPTIONS = {
@@ -102,16 +96,9 @@ def summarize(
     n_fixed : (int, int)
         Numbers of edges that the user forbade and required.
     """
-    probability = edges["inclusion_probability"]
-    n_likely = int((probability >= LIKELY).sum())
-    n_supported = int((probability >= SUPPORTED).sum())
-    n_absent = int((probability <= UNLIKELY).sum())
-    found = (
-        f"Of {len(edges)} possible edges, {n_supported} {_are(n_supported)} supported (inclusion "
-        f"probability {SUPPORTED:g} or more), {len(edges) - n_supported - n_absent} undecided "
-        f"(between {UNLIKELY:g} and {SUPPORTED:g}) and {n_absent} likely absent "
-        f"({UNLIKELY:g} or less); {n_likely} {_are(n_likely)} more likely present than not."
-    )
+    from slabfield.posterior.edge_support import summary_sentence
+
+    found = summary_sentence(edges["inclusion_probability"])
     if any(n_fixed):
         found += f" You required {n_fixed[1]} of them and forbade {n_fixed[0]}."
     return f"{found} {_convergence_text(edges, converged, settings)}"
@@ -155,10 +142,6 @@ def _remedy(settings: Mapping[str, Any]) -> str:
         return f"the time budget ended the run after {n_draws} draws per chain; raise --time-budget"
     longer = f"--draws {4 * n_draws}" if isinstance(n_draws, int) else "more --draws"
     return f"run longer, for example with {longer} (--draws auto continues until they converge)"
-
-
-def _are(count: int) -> str:
-    return "is" if count == 1 else "are"
 
 
 def _probability(value: float) -> str:

@@ -27,6 +27,7 @@ from slabfield.plots._style import (
     tidy,
 )
 from slabfield.posterior import Posterior
+from slabfield.posterior.edge_support import LIKELY
 from slabfield.validation import check_choice, check_number
 
 Array = NDArray[np.float64]
@@ -193,7 +194,7 @@ def _label_factors(ax: Axes, bound: float, limit: float, threshold: float) -> No
 def _name_most_supported(ax: Axes, posterior: Posterior, order: NDArray[np.intp]) -> None:
     """Name the most supported edges at the lower left, which a falling curve leaves free."""
     first, second = np.triu_indices(posterior.n_nodes, 1)
-    named = [e for e in order[:MAX_NAMES] if posterior.edge_probability[e] >= 0.5]
+    named = [e for e in order[:MAX_NAMES] if posterior.edge_probability[e] >= LIKELY]
     names = [edge_name(posterior.feature_names, (int(first[e]), int(second[e]))) for e in named]
     if names:
         ax.text(

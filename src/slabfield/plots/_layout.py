@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import shortest_path
 
+from slabfield.posterior.edge_support import LIKELY
+
 Array = NDArray[np.float64]
 
 # Pairs with a smaller closeness are placed like pairs of this closeness
@@ -25,7 +27,7 @@ BEND_POINTS = 25
 
 def strongest_coupling(probability: Array, strength: Array) -> float:
     """Return the strength of the widest line of a network, independent of the threshold."""
-    likely = float(np.max(np.abs(strength) * (probability >= 0.5), initial=0.0))
+    likely = float(np.max(np.abs(strength) * (probability >= LIKELY), initial=0.0))
     return likely or float(np.max(np.abs(strength) * probability, initial=0.0)) or 1.0
 
 

@@ -7,7 +7,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-THRESHOLDS = (0.5, 0.9, 0.99)
+from slabfield.posterior.edge_support import LIKELY, SUPPORTED
+
+THRESHOLDS = (LIKELY, SUPPORTED, 0.99)
 # Edges per node, on average, that are still readable
 MAX_EDGES_PER_NODE = 3
 

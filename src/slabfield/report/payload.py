@@ -20,6 +20,7 @@ from slabfield.posterior.diagnostics import (
     unconverged_biases,
     unconverged_edges,
 )
+from slabfield.posterior.edge_support import LIKELY_ABSENT, SUPPORTED
 from slabfield.validation import InputError
 
 if TYPE_CHECKING:
@@ -50,8 +51,9 @@ def report_payload(posterior: Posterior) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``nodes`` and ``edges`` as lists of equal length, ``network`` (limits of its controls), and
-        ``convergence``. NaN and infinity are replaced by ``None`` and ``"Infinity"``.
+        ``nodes`` and ``edges`` as lists of equal length, ``support`` (limits of the inclusion
+        probability), ``network`` (limits of its controls), and ``convergence``. NaN and
+        infinity are replaced by ``None`` and ``"Infinity"``.
     """
     kept, min_threshold = _kept_edges(posterior.edge_probability)
     probability = posterior.inclusion_probability
@@ -59,6 +61,7 @@ def report_payload(posterior: Posterior) -> dict[str, Any]:
     return {
         "nodes": _nodes(posterior, probability, strength),
         "edges": _edges(posterior, kept),
+        "support": {"supported": SUPPORTED, "absent": LIKELY_ABSENT},
         "network": {
             "strongest": _number(strongest_coupling(probability, strength)),
             "threshold": max(readable_threshold(posterior), min_threshold),
