@@ -48,9 +48,9 @@ def section(title: str, *parts: str) -> str:
 
 def sampler_version() -> str:
     """What tells apart results of one sampler from those of another: its sources."""
-    from slabfield._jit import COMPILED, source_fingerprint
+    from slabfield.chains.code_fingerprint import code_fingerprint
 
-    return source_fingerprint((*COMPILED, "adaptation/*.py", "chains/*.py"))
+    return code_fingerprint()
 
 
 def kept(file: Path, make: Callable[[], dict]) -> dict:

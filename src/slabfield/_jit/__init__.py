@@ -9,7 +9,6 @@ from slabfield._jit.compiler import (
     inner,
     jit,
     numba,
-    source_fingerprint,
 )
 from slabfield._jit.vectors import (
     exponents,
@@ -48,7 +47,6 @@ __all__ = [
     "reduce_add",
     "reduce_max",
     "reduce_multiply",
-    "source_fingerprint",
     "store",
     "where",
 ]
