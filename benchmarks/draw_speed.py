@@ -6,7 +6,9 @@ import time
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
+from reference.plain_collapsed import run_plain
 from slabfield.chains.chain_run import chain_rng
 from slabfield.chains.collapsed_chain import CollapsedChain
 from slabfield.chains.collapsed_warmup import start_collapsed, warm_up_collapsed
@@ -22,13 +24,21 @@ from slabfield.configuration import (
 from slabfield.datasets import make_block
 from slabfield.models.binary import BinaryPairwise
 from slabfield.moves.iteration import new_record
+from slabfield.posterior.diagnostics import array_stats
 from slabfield.priors import Prior
 from slabfield.problem import Problem
-from slabfield.yardsticks.measure import effective_draws
-from slabfield.yardsticks.plain_collapsed import run_plain
 from timing import section, table
 
 PLAIN = "plain loops, exact"
+
+
+def effective_draws(present: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Effective sample size of every indicator; zero for one that never changes."""
+    effective = np.zeros(present.shape[1])
+    moving = np.ptp(present.astype(np.int8), axis=0) > 0
+    draws = present[None, :, moving].astype(np.float64)
+    effective[moving] = array_stats().ess(draws, chain_axis=0, draw_axis=1, method="mean")
+    return effective
 
 
 def lengths(quick: bool, n_rows: int) -> dict[str, Settings]:
@@ -101,7 +111,7 @@ def effective(quick: bool) -> str:
         "warm-up: effective draws of the inclusion indicator of the median edge, by arviz-stats; "
         "one that never changed counts 0. Their number is itself rough where it is small, as it is "
         "for *paper* (Algorithm 1 with the paper's settings). *Plain loops* is the collapsed Gibbs "
-        "sampler without blocks, centring or flips (`slabfield/yardsticks/plain_collapsed.py`). "
+        "sampler without blocks, centring or flips (`benchmarks/reference/plain_collapsed.py`). "
         "*pseudo* has another posterior, that of half the pseudo-likelihood.",
         *parts,
     )

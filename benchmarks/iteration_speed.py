@@ -20,8 +20,7 @@ from slabfield.moves.chain_state import ChainState, insert, new_state
 from slabfield.moves.iteration import new_record
 from slabfield.priors import Prior
 from slabfield.problem import Problem
-from slabfield.yardsticks.measure import best_times
-from timing import section, table, verdict
+from timing import best_times, section, table, verdict
 
 PARTS = ("hyper", "Gibbs sweep", "Langevin", "jump")
 JUMP_LIMIT = 2.0

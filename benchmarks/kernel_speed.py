@@ -6,10 +6,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from loops import repeat_sweep
+from reference.gibbs_in_c import FLAGS, build, copy_of, random_field
 from slabfield.kernels.pair_counts import count_all_pairs, n_words, pack
-from slabfield.yardsticks.gibbs_in_c import FLAGS, build, copy_of, random_field
-from slabfield.yardsticks.measure import best_times
-from timing import repeat, section, table, verdict
+from timing import best_times, repeat, section, table, verdict
 
 N_NODES = 100
 LIMIT_OF_C, LEAST_GAIN = 1.0, 3.0

@@ -19,8 +19,7 @@ import numpy as np
 
 from slabfield.baselines.node_solver import largest_strengths, solve_node
 from slabfield.datasets import make_block, make_lattice
-from slabfield.yardsticks.measure import best_times
-from timing import section, setting, table, verdict
+from timing import best_times, section, setting, table, verdict
 
 LIMIT = 2.0
 GAP = 1e-9

@@ -13,7 +13,7 @@ from pathlib import Path
 from draw_speed import effective
 from iteration_speed import by_nodes, by_part
 from kernel_speed import gibbs, pair_counts
-from record import record
+from ratios import record
 from rivals_speed import paths
 from startup_speed import startup
 from timing import setting

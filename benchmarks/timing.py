@@ -7,7 +7,8 @@ import platform
 import shutil
 import subprocess
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -20,6 +21,17 @@ def repeat(action: Callable[[], object], times: int) -> Callable[[], None]:
             action()
 
     return run
+
+
+def best_times(actions: Mapping[str, Callable[[], object]], n_rounds: int) -> dict[str, float]:
+    """CPU seconds of every action: the minimum over ``n_rounds``, with the actions interleaved."""
+    best = dict.fromkeys(actions, float("inf"))
+    for _ in range(n_rounds):
+        for name, action in actions.items():
+            start = time.process_time()
+            action()
+            best[name] = min(best[name], time.process_time() - start)
+    return best
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -36,9 +48,9 @@ def section(title: str, *parts: str) -> str:
 
 def sampler_version() -> str:
     """What tells apart results of one sampler from those of another: its sources."""
-    from slabfield._jit import COMPILED, source_fingerprint
+    from slabfield.chains.code_fingerprint import code_fingerprint
 
-    return source_fingerprint((*COMPILED, "adaptation/*.py", "chains/*.py"))
+    return code_fingerprint()
 
 
 def kept(file: Path, make: Callable[[], dict]) -> dict:

@@ -1,7 +1,6 @@
 """The page of bad input matches the current messages."""
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,13 +12,9 @@ ROOT = Path(__file__).parents[1]
 def script():
     pytest.importorskip("pyarrow")
     pytest.importorskip("openpyxl")
-    sys.path.insert(0, str(ROOT / "benchmarks"))
-    try:
-        import bad_input
+    import bad_input
 
-        yield bad_input
-    finally:
-        sys.path.remove(str(ROOT / "benchmarks"))
+    return bad_input
 
 
 def without_library_messages(page: str) -> list[str]:

@@ -1,10 +1,13 @@
-"""The C reference of the benchmarks gives the same states as the compiled kernel."""
+"""The C reference of the benchmarks gives the same states as the compiled kernel; speed ratios."""
+
+import json
 
 import numpy as np
 import pytest
 
+import ratios
+from reference import gibbs_in_c
 from slabfield.kernels.gibbs import sweep
-from slabfield.yardsticks import gibbs_in_c
 
 
 @pytest.fixture(scope="module")
@@ -47,3 +50,31 @@ def test_the_check_detects_a_different_random_stream(reference, variants):
     sweep(*compiled)
     variants["sweeps_by_four"](other, 1)
     assert not np.array_equal(compiled[5], other[5])
+
+
+def test_ratios_are_shown_beside_recorded_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    fixed = [
+        ratio._replace(measure=lambda k=k: 1000.0 + k) for k, ratio in enumerate(ratios.RATIOS)
+    ]
+    fixed[0] = fixed[0]._replace(measure=lambda: None)
+    monkeypatch.setattr(ratios, "RATIOS", fixed)
+    page = ratios.beside_record()
+    recorded = json.loads(ratios.RECORDED.read_text(encoding="utf-8"))
+    for k, ratio in enumerate(fixed):
+        (line,) = (line for line in page.splitlines() if ratio.what in line)
+        shown = "gcc not found" if k == 0 else f"{1000.0 + k:.3g}"
+        assert f"| {shown} | {recorded['ratios'][ratio.name]:.3g} |" in line
+    assert recorded["setting"] in page
+
+
+def test_the_record_was_written_by_a_run() -> None:
+    facts = json.loads(ratios.RECORDED.read_text(encoding="utf-8"))
+    assert facts["made_by"] == "benchmarks/ratios.py"
+    assert set(facts["ratios"]) == {ratio.name for ratio in ratios.RATIOS}
+    assert all(value > 0 for value in facts["ratios"].values())
+
+
+def test_ratios_can_be_measured() -> None:
+    assert 0 < ratios.pairs_beside_product(times=3) < 1e3
+    beside_c = ratios.gibbs_beside_c(n_sweeps=2)
+    assert beside_c is None or 0 < beside_c < 1e3

@@ -1,6 +1,5 @@
-"""Simulated fields and rows; speed ratios beside recorded ones; shell completion."""
+"""Simulated fields and rows; shell completion."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -8,9 +7,8 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner, Result
 
-from slabfield import datasets, yardsticks
+from slabfield import datasets
 from slabfield.cli.app import app
-from slabfield.yardsticks import measure
 
 
 def call(*arguments: object) -> Result:
@@ -63,39 +61,6 @@ def test_bad_requests(tmp_path: Path, options: tuple[object, ...], expected: str
     assert result.exit_code == 2
     assert expected in result.output
     assert not (tmp_path / "out").exists()
-
-
-def test_bench_shows_measured_and_recorded_ratios(monkeypatch: pytest.MonkeyPatch) -> None:
-    ratios = [
-        ratio._replace(measure=lambda k=k: 1000.0 + k) for k, ratio in enumerate(measure.RATIOS)
-    ]
-    ratios[0] = ratios[0]._replace(measure=lambda: None)
-    monkeypatch.setattr(measure, "RATIOS", ratios)
-    result = call("bench")
-    assert result.exit_code == 0, result.output
-    lines = result.stdout.splitlines()
-    recorded = yardsticks.read_recorded()
-    for k, ratio in enumerate(ratios):
-        (line,) = (line for line in lines if ratio.what[:20] in line)
-        shown = "gcc not found" if k == 0 else f"{1000.0 + k:.3g}"
-        assert shown in line
-        assert f"{recorded['ratios'][ratio.name]:.3g}" in line
-    assert "measured: pairs_beside_product" in result.stderr
-    assert recorded["setting"] in result.stdout.replace("\n", " ")
-    assert call("bench", "--quiet").stderr == ""
-
-
-def test_the_record_was_written_by_a_run() -> None:
-    facts = json.loads(measure.RECORDED.read_text(encoding="utf-8"))
-    assert facts["made_by"] == "benchmarks/record.py"
-    assert set(facts["ratios"]) == {ratio.name for ratio in measure.RATIOS}
-    assert all(value > 0 for value in facts["ratios"].values())
-
-
-def test_ratios_can_be_measured() -> None:
-    assert 0 < measure.pairs_beside_product(times=3) < 1e3
-    beside_c = measure.gibbs_beside_c(n_sweeps=2)
-    assert beside_c is None or 0 < beside_c < 1e3
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

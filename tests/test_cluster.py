@@ -256,7 +256,7 @@ def test_a_scheduler_without_workers(local: Local, monkeypatch: pytest.MonkeyPat
 
 
 def test_workers_with_other_code_are_refused(local: Local, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clusters, "source_fingerprint", lambda sources: "another")
+    monkeypatch.setattr(clusters, "code_fingerprint", lambda: "another")
     with pytest.raises(InputError, match="same versions"):
         SpikeSlabMRF(n_draws=10).fit(block_rows(), cluster=local.client)
 

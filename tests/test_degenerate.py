@@ -1,20 +1,13 @@
 """Degenerate tables: finite results, in time, with the warning that belongs to them."""
 
-import sys
 import time
 import warnings
-from pathlib import Path
 
 import pytest
 
+from degenerate_tables import LARGE_TABLES, TABLES, find_bad
 from slabfield import SpikeSlabMRF
 from slabfield.validation import InputError, InputWarning, check_slab_prior
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
-try:
-    from degenerate_tables import LARGE_TABLES, TABLES, find_bad
-finally:
-    sys.path.pop(0)
 
 MANY_ROWS = {"0.01% ones (2 in 20,000)", "a million rows"}
 CONSTANT = {"a column of zeros", "a column of ones", "all zeros", "all ones", "two equal rows"}

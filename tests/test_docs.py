@@ -7,18 +7,22 @@ before them that says why: `<!-- not run: ... -->`. Blocks of text are what prog
 """
 
 import ast
+import inspect
 import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
 import matplotlib as mpl
 import pytest
 from typer.testing import CliRunner
+
+import slabfield
 
 ROOT = Path(__file__).parents[1]
 PAGES = ["README.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md"))]
@@ -212,3 +216,20 @@ def test_every_warning_is_on_the_page_about_diagnosing() -> None:
     assert len(texts) >= 12
     missing = [text for text in texts if text not in said]
     assert missing == []
+
+
+PUBLIC = ("slabfield", *(f"slabfield.{part}" for part in slabfield._MODULES))
+
+
+@pytest.mark.parametrize("module", PUBLIC)
+def test_every_public_name_has_an_example(module: str) -> None:
+    exported = import_module(module)
+    documented = {name: getattr(exported, name) for name in exported.__all__}
+    lacking = [
+        name
+        for name, value in documented.items()
+        if (inspect.isclass(value) or inspect.isfunction(value))
+        and ">>>" not in (inspect.getdoc(value) or "")
+    ]
+    assert documented
+    assert lacking == []

@@ -8,8 +8,8 @@ from itertools import product
 import numpy as np
 import pytest
 
+from importance_sampling import evidence_and_mean
 from ranks import BIAS_SCALE, rank_p_value
-from reference import evidence_and_mean
 from slabfield.chains.chain_run import run_chain
 from slabfield.configuration import bayes_exact, gold_standard, paper
 from slabfield.inference import enumeration

@@ -380,11 +380,8 @@ def test_claimed_sizes_allocate_no_memory(tmp_path: Path) -> None:
     """The process may allocate at most half a gigabyte beyond its initial memory."""
     for package in ("pyarrow", "openpyxl"):
         pytest.importorskip(package)
-    sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
-    try:
-        from bad_files import _far_cell, _long_parquet
-    finally:
-        sys.path.pop(0)
+    from bad_files import _far_cell, _long_parquet
+
     (tmp_path / "far.xlsx").write_bytes(_far_cell())
     (tmp_path / "long.parquet").write_bytes(_long_parquet())
     claims = {

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from degenerate_tables import one_hot
 from slabfield import SpikeSlabMRF
 from slabfield.adaptation.pattern_clusters import MOST_NODES, MOST_PATTERNS, find_clusters
 from slabfield.inference import enumeration
@@ -19,12 +18,6 @@ from slabfield.models.binary import BinaryPairwise
 from slabfield.moves.bounded_updates import leaves_support
 from test_cube import random_state_of
 from test_forest import lists_of
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
-try:
-    from degenerate_tables import one_hot
-finally:
-    sys.path.pop(0)
 
 NODES = np.array([4, 1, 3])
 # the codes of one category, and none of them: bit b is node NODES[b]

@@ -177,8 +177,9 @@ def test_the_summary_counts_edges(posterior: Posterior) -> None:
     probability = posterior.edge_probability
     supported, absent = np.sum(probability >= 0.9), np.sum(probability <= 0.1)
     text = sentences(posterior)[0]
-    assert f"Of 36 possible edges between 9 nodes, {supported} are supported" in text
-    assert f"{36 - supported - absent} are undecided and {absent} likely absent" in text
+    assert f"Of 36 possible edges, {supported} are supported" in text
+    assert f"{36 - supported - absent} undecided (between 0.1 and 0.9)" in text
+    assert f"{absent} likely absent" in text
 
 
 def test_the_verdict_says_what_to_do() -> None:

@@ -10,7 +10,6 @@ from slabfield._jit.compiler import (
     jit,
     numba,
     optional,
-    source_fingerprint,
 )
 from slabfield._jit.vectors import (
     exponents,
@@ -50,7 +49,6 @@ __all__ = [
     "reduce_add",
     "reduce_max",
     "reduce_multiply",
-    "source_fingerprint",
     "store",
     "where",
 ]

@@ -15,7 +15,7 @@ import functools
 import hashlib
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -58,11 +58,11 @@ COMPILED = (
 """Sources of compiled code: the modules that import this one, and the modules they import."""
 
 
-def source_fingerprint(sources: Iterable[str]) -> str:
-    """Return a hash of the given sources and of the versions of numba and Python."""
+def _source_fingerprint() -> str:
+    """Return a hash of the compiled sources and of the versions of numba and Python."""
     digest = hashlib.sha256(f"{numba.__version__} {sys.version}".encode())
     root = Path(__file__).parents[1]
-    for source in sorted({path for pattern in sources for path in root.glob(pattern)}):
+    for source in sorted({path for pattern in COMPILED for path in root.glob(pattern)}):
         digest.update(source.relative_to(root).as_posix().encode())
         digest.update(source.read_bytes())
     return digest.hexdigest()[:16]
@@ -74,7 +74,7 @@ def _cache_folder() -> Path | None:
     if setting.lower() in {"off", "0", "no"}:
         return None
     parent = Path(setting) if setting else _user_cache() / "slabfield"
-    folder = parent / source_fingerprint(COMPILED)
+    folder = parent / _source_fingerprint()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:

@@ -97,12 +97,8 @@ def find_swaps(sums: Sums, fitted: Array, state: ChainState, ends: Ends) -> list
 
     Parameters
     ----------
-    sums : Sums
-        Sums of the data.
     fitted : array (n_nodes, n_nodes)
         Covariances under the state's field, from :func:`field_covariance`.
-    state : ChainState
-        Current couplings and hyper-parameters.
     ends : pair of arrays
         Nodes of every edge.
 

@@ -15,14 +15,7 @@ KINDS = ("pseudo", "empty", "half", "random")
 
 
 def kind_of(chain_index: int) -> str:
-    """Return the kind of start of a chain; it does not depend on the number of chains.
-
-    Examples
-    --------
-    >>> from slabfield.adaptation.starts import kind_of
-    >>> kind_of(5)
-    'empty'
-    """
+    """Return the kind of start of a chain; it does not depend on the number of chains."""
     return KINDS[chain_index % len(KINDS)]
 
 

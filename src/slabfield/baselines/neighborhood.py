@@ -44,14 +44,6 @@ def combine(coefficients: Array, rule: str) -> Array:
     -------
     array of shape (..., D, D)
         The couplings.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.baselines.neighborhood import combine
-    >>> combine(np.array([[0.0, -2.0], [1.0, 0.0]]), "max")
-    array([[ 0., -2.],
-           [-2.,  0.]])
     """
     other = np.swapaxes(coefficients, -1, -2)
     upper = np.triu(np.ones(coefficients.shape[-2:], dtype=np.bool_))

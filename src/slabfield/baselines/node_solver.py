@@ -28,28 +28,12 @@ class NodePath(NamedTuple):
 
 
 def varying(columns: Bits) -> NDArray[np.bool_]:
-    """Which columns, stored as the rows of the array, hold both values.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.baselines.node_solver import varying
-    >>> varying(np.array([[0, 0], [0, 1]], dtype=np.uint8))
-    array([False,  True])
-    """
+    """Which columns, stored as the rows of the array, hold both values."""
     return np.asarray(columns.any(axis=1) & ~columns.all(axis=1))
 
 
 def largest_strengths(columns: Bits) -> Array:
-    """Smallest strength of each node at which all its coefficients are 0.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.baselines.node_solver import largest_strengths
-    >>> largest_strengths(np.array([[0, 0, 1, 1], [0, 1, 1, 1]], dtype=np.uint8))
-    array([0.125, 0.125])
-    """
+    """Smallest strength of each node at which all its coefficients are 0."""
     x = columns.astype(np.float64)
     correlation = np.abs(x @ (x - x.mean(axis=1, keepdims=True)).T) / x.shape[1]
     np.fill_diagonal(correlation, 0.0)
@@ -59,18 +43,7 @@ def largest_strengths(columns: Bits) -> Array:
 
 
 def solve_node(columns: Bits, node: int, strengths: Array, tolerance: float) -> NodePath:
-    """Solve for decreasing strengths; a constant node gets only a smoothed intercept.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.baselines.node_solver import solve_node
-    >>> columns = np.array([[0, 0, 1, 1, 0], [0, 1, 1, 1, 0]], dtype=np.uint8)
-    >>> path = solve_node(columns, 0, np.array([0.2, 0.05]), 1e-9)
-    >>> path.coefficient.round(2)
-    array([[0.  , 0.  ],
-           [0.  , 2.28]])
-    """
+    """Solve for decreasing strengths; a constant node gets only a smoothed intercept."""
     allowed = varying(columns)
     if not allowed[node]:
         n_rows, ones = columns.shape[1], int(columns[node].sum())
@@ -84,17 +57,7 @@ def solve_node(columns: Bits, node: int, strengths: Array, tolerance: float) -> 
 
 
 def mean_losses(path: NodePath, columns: Bits, node: int) -> Array:
-    """Mean logistic loss of the node over the rows, for each strength.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.baselines.node_solver import mean_losses, solve_node
-    >>> columns = np.array([[0, 0, 1, 1], [0, 1, 1, 1]], dtype=np.uint8)
-    >>> path = solve_node(columns, 0, np.array([0.2]), 1e-9)
-    >>> mean_losses(path, columns, 0).round(3)
-    array([0.693])
-    """
+    """Mean logistic loss of the node over the rows, for each strength."""
     eta = path.intercept[:, None] + path.coefficient @ columns.astype(np.float64)
     losses: Array = (np.logaddexp(0.0, eta) - columns[node] * eta).mean(axis=1)
     return losses
@@ -106,15 +69,6 @@ def information(path: NodePath, columns: Bits, node: int, gamma: float) -> Array
     .. math:: -2 \ell + k \log N + 2 \gamma k \log(D - 1)
 
     with k the number of nonzero coefficients (Chen & Chen 2008; Foygel Barber & Drton 2015).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.baselines.node_solver import information, solve_node
-    >>> columns = np.array([[0, 0, 1, 1], [0, 1, 1, 1]], dtype=np.uint8)
-    >>> path = solve_node(columns, 0, np.array([0.2]), 1e-9)
-    >>> information(path, columns, 0, gamma=0.25).round(3)
-    array([5.545])
     """
     n_nodes, n_rows = columns.shape
     size = np.count_nonzero(path.coefficient, axis=1)
@@ -125,16 +79,7 @@ def information(path: NodePath, columns: Bits, node: int, gamma: float) -> Array
 def held_out_losses(
     folds: list[tuple[Bits, Bits]], node: int, strengths: Array, tolerance: float
 ) -> Array:
-    """Mean held-out loss of each strength over the folds, (training, held-out) columns.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.baselines.node_solver import held_out_losses
-    >>> columns = np.array([[0, 0, 1, 1], [0, 1, 1, 1]], dtype=np.uint8)
-    >>> held_out_losses([(columns, columns)], 0, np.array([0.2]), 1e-9).round(3)
-    array([0.693])
-    """
+    """Mean held-out loss of each strength over the folds, (training, held-out) columns."""
     total, n_rows = np.zeros(strengths.size), 0
     for train, held_out in folds:
         path = solve_node(train, node, strengths, tolerance)
@@ -146,16 +91,7 @@ def held_out_losses(
 def scores(
     columns: Bits, folds: Any, node: int, strengths: Array, gamma: float, tolerance: float
 ) -> Array:
-    """Score of each strength, lower is better: the held-out loss with folds, EBIC without.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.baselines.node_solver import scores
-    >>> columns = np.array([[0, 0, 1, 1], [0, 1, 1, 1]], dtype=np.uint8)
-    >>> scores(columns, None, 0, np.array([0.2]), 0.0, 1e-9).round(3)
-    array([5.545])
-    """
+    """Score of each strength, lower is better: the held-out loss with folds, EBIC without."""
     if folds is not None:
         return held_out_losses(folds, node, strengths, tolerance)
     return information(solve_node(columns, node, strengths, tolerance), columns, node, gamma)

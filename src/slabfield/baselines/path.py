@@ -68,10 +68,6 @@ def strength_grid(largest: float, n_rows: int, n_nodes: int, n: int, smallest: A
     ----------
     largest : float
         First strength, at which all couplings are 0.
-    n_rows, n_nodes : int
-        Size of the table.
-    n : int
-        Number of strengths.
     smallest : float, optional
         Ratio of the last to the first; None takes 0.01, or 0.001 if there are more than 100 rows
         per node.
@@ -111,14 +107,7 @@ def check_strengths(strengths: ArrayLike) -> Array:
 
 
 def check_settings(estimator: Any, selections: tuple[str, ...]) -> None:
-    """Check the parameters that the two L1 estimators share.
-
-    Examples
-    --------
-    >>> from slabfield.baselines import L1PseudoLikelihood
-    >>> from slabfield.baselines.path import check_settings
-    >>> check_settings(L1PseudoLikelihood(), ("cv", "bic"))
-    """
+    """Check the parameters that the two L1 estimators share."""
     validation.check_choice("select", estimator.select, selections)
     if estimator.strength is not None:
         validation.check_number("strength", estimator.strength, 0.0, include_low=False)
@@ -134,15 +123,7 @@ def check_settings(estimator: Any, selections: tuple[str, ...]) -> None:
 
 
 def fold_of_rows(n_rows: int, n_folds: int, random_state: Any) -> NDArray[np.int64]:
-    """Assign every row to a random fold; the sizes of the folds differ by at most one row.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.baselines.path import fold_of_rows
-    >>> np.bincount(fold_of_rows(11, 5, 0))
-    array([3, 2, 2, 2, 2])
-    """
+    """Assign every row to a random fold; the sizes of the folds differ by at most one row."""
     if n_rows < n_folds:
         raise validation.InputError(
             f"Cross-validation needs at least as many rows as folds; found {n_rows} rows for "
@@ -155,13 +136,7 @@ def fold_of_rows(n_rows: int, n_folds: int, random_state: Any) -> NDArray[np.int
 
 
 def warn_of_gap(gap: float, tolerance: float) -> None:
-    """Warn if a solver stopped before it reached its tolerance.
-
-    Examples
-    --------
-    >>> from slabfield.baselines.path import warn_of_gap
-    >>> warn_of_gap(1e-10, 1e-9)
-    """
+    """Warn if a solver stopped before it reached its tolerance."""
     if gap > tolerance:
         warn(
             f"The solver must reach a relative duality gap of {tolerance:g}; it stopped at "

@@ -225,15 +225,6 @@ def mean_losses(path: PairPath, rows: Bits) -> Array:
     -------
     array of shape (K,)
         The losses.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.baselines.pseudo_likelihood import mean_losses
-    >>> from slabfield.baselines.pseudo_solver import PairPath
-    >>> coins = PairPath(np.zeros((1, 2)), np.zeros((1, 2, 2)), np.zeros(1))
-    >>> mean_losses(coins, np.array([[0, 1], [1, 1]], dtype=np.uint8)).round(3)
-    array([1.386])
     """
     x = rows.astype(np.float64)
     losses = []

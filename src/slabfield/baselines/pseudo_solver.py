@@ -25,17 +25,7 @@ class PairPath(NamedTuple):
 
 
 class WorkingSet:
-    """The edges that may be nonzero, with their gradients and Hessians for Newton steps.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.baselines.pseudo_solver import WorkingSet
-    >>> edges = WorkingSet(n_nodes=3, n_rows=5)
-    >>> edges.admit(np.array([0]), np.array([2]))
-    >>> edges.degree.tolist()
-    [1, 0, 1]
-    """
+    """The edges that may be nonzero, with their gradients and Hessians for Newton steps."""
 
     def __init__(self, n_nodes: int, n_rows: int) -> None:
         self._clear(n_nodes)
@@ -92,17 +82,7 @@ class WorkingSet:
 
 
 class PairSolver:
-    """Solver of one regularization path: the current solution and its statistics.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.baselines.pseudo_solver import PairSolver
-    >>> rows = np.array([[0, 0], [1, 1], [0, 1], [1, 1], [0, 0]], dtype=np.uint8)
-    >>> path = PairSolver(rows, tolerance=1e-9, most_steps=50).solve(np.array([0.2, 0.1]))
-    >>> bool(np.all(path.gap <= 1e-9))
-    True
-    """
+    """Solver of one regularization path: the current solution and its statistics."""
 
     def __init__(self, rows: NDArray[np.uint8], tolerance: float, most_steps: int) -> None:
         self.columns = np.ascontiguousarray(rows.T)

@@ -101,14 +101,6 @@ def pair_tables(rows: NDArray[np.uint8], smoothing: float) -> Array:
     -------
     array of shape (2, 2, D, D)
         P(x_i = a, x_j = b) at [a, b, i, j]; where i = j, the marginal probabilities of the node.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.baselines.tree import pair_tables
-    >>> pair_tables(np.array([[0, 1], [1, 1]], dtype=np.uint8), 0.0)[:, :, 0, 1]
-    array([[0. , 0.5],
-           [0. , 0.5]])
     """
     x = rows.astype(np.float64)
     both, ones = x.T @ x, x.sum(axis=0)
@@ -136,15 +128,6 @@ def mutual_information(cells: Array) -> Array:
     -------
     array of shape (D, D)
         The mutual information.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.baselines.tree import mutual_information, pair_tables
-    >>> cells = pair_tables(np.array([[0, 0], [1, 1]], dtype=np.uint8), 0.0)
-    >>> mutual_information(cells).round(3)
-    array([[0.   , 0.693],
-           [0.693, 0.   ]])
     """
     node = _node_marginals(cells)
     total = np.zeros(cells.shape[2:])

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import threading
 import warnings
@@ -24,7 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slabfield.io.atomic import digest_of, write_atomically
+from slabfield.io.atomic import write_atomically
+from slabfield.io.checksum import append_checksum, read_checksum
 from slabfield.validation import InputError, InputWarning
 from slabfield.validation.errors import listed, shown_value
 
@@ -34,10 +34,8 @@ FORMAT = 9
 INTERVAL_SECONDS = 10.0
 # Largest share of the time that saving may take
 MOST_SHARE = 0.02
-# Last line of a file: the format and the SHA-256 of everything before
-CHECKSUM_MARK = re.compile(rb"\nslabfield checkpoint format ([0-9]{4}) sha256 ([0-9a-f]{64})\n")
-# Bytes of that line
-CHECKSUM_LENGTH = 106
+# Kind of file in the checksum line
+KIND = "checkpoint"
 # Name of the file with the data and the run record
 HEADER = "run.npz"
 # Ends of messages: what to do
@@ -119,10 +117,7 @@ def write_checked(path: Path, metadata: Mapping[str, Any], arrays: Arrays) -> No
         text = np.frombuffer(json.dumps(metadata, default=str).encode(), np.uint8)
         with open(temporary, "wb") as file:
             np.savez(file, metadata=text, **arrays)  # type: ignore[arg-type]
-        head = b"\nslabfield checkpoint format %04d sha256 " % FORMAT
-        with open(temporary, "rb+") as file:
-            digest = digest_of(file, temporary.stat().st_size, head)
-            file.write(head + digest.encode() + b"\n")
+        append_checksum(temporary, KIND, FORMAT)
 
     write_atomically(path, write)
 
@@ -146,26 +141,21 @@ def read_checked(path: Path, advice: str) -> tuple[dict[str, Any], Arrays]:
     """Read a file of :func:`write_checked`, and verify its checksum."""
     # opened once: an active run may replace the file in the meantime
     with plain_failures(path, advice), open(path, "rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(size - CHECKSUM_LENGTH, 0))
-        last_line = file.read()
-        match = CHECKSUM_MARK.fullmatch(last_line)
-        if match is None:
+        checksum = read_checksum(file, KIND)
+        if checksum is None:
             raise InputError(
                 f"{path} must end with the checksum of a checkpoint; found none: it was cut short, "
                 f"or is another kind of file. {advice}."
             )
-        if (
-            digest_of(file, size - CHECKSUM_LENGTH, last_line[: match.start(2)])
-            != match[2].decode()
-        ):
+        if not checksum.intact:
+            size = file.seek(0, os.SEEK_END)
             raise InputError(
                 f"{path} is damaged: its content ({size:,} bytes) does not match its checksum. "
                 f"{advice}."
             )
-        if int(match[1]) != FORMAT:
+        if checksum.version != FORMAT:
             raise InputError(
-                f"{path} has format {int(match[1])}; this version of slabfield reads format "
+                f"{path} has format {checksum.version}; this version of slabfield reads format "
                 f"{FORMAT}. Continue with the version that wrote it, {OTHER_FOLDER}."
             )
         file.seek(0)

@@ -16,9 +16,9 @@ from math import inf
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from slabfield._jit import COMPILED, source_fingerprint
 from slabfield.chains.chain_run import ChainRun, Packed, Report
 from slabfield.chains.checkpoint import ChainFile
+from slabfield.chains.code_fingerprint import code_fingerprint
 from slabfield.chains.dask_client import address_of, workers_of
 from slabfield.configuration import Settings
 from slabfield.problem import Problem
@@ -93,7 +93,7 @@ def prepare_worker() -> str:
     from threadpoolctl import threadpool_limits
 
     threadpool_limits(1, user_api="blas")
-    return source_fingerprint(COMPILED)
+    return code_fingerprint()
 
 
 def run_round(
@@ -172,7 +172,7 @@ class Cluster:
     """Runs chains through a Dask client."""
 
     def __init__(self, client: Client) -> None:
-        self.client, self.code = client, source_fingerprint(COMPILED)
+        self.client, self.code = client, code_fingerprint()
         self._sent: tuple[Problem | None, Any] = (None, None)
         self.warned = False
 

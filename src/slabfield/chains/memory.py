@@ -60,17 +60,8 @@ def memory_needed(
     ----------
     n_rows, n_nodes : int
         Size of the table; equal rows count once.
-    settings : Settings
-        Settings of the run.
     n_chains, n_draws : int
         Number of chains, and of draws per chain.
-
-    Examples
-    --------
-    >>> from slabfield.chains.memory import memory_needed
-    >>> from slabfield.configuration import gold_standard
-    >>> memory_needed(1_000_000, 16, gold_standard(), 4, 1000).total < 500e6
-    True
     """
     d, n_edges = n_nodes, n_nodes * (n_nodes - 1) // 2
     words = -(-d // 64)
@@ -115,13 +106,6 @@ def check_memory(
         As for :func:`memory_needed`.
     limit : int, optional
         Bytes that the run may take; by default the memory that is available now.
-
-    Examples
-    --------
-    >>> from slabfield.chains.memory import check_memory
-    >>> from slabfield.configuration import gold_standard
-    >>> check_memory(100, 12, gold_standard(), 4, 1000).total < 100e6
-    True
     """
     need = memory_needed(n_rows, n_nodes, settings, n_chains, n_draws)
     given = limit is not None
@@ -159,24 +143,10 @@ def state_memory(
 
     Parameters
     ----------
-    table : CodedTable
-        The data.
-    settings : Settings
-        Settings of the run.
-    n_chains : int
-        Number of chains.
     max_memory : int, str or None
         Memory that the run may take, as the user gave it.
     verbose : bool
         Whether to print to standard error.
-
-    Examples
-    --------
-    >>> from slabfield.encoding import code_binary
-    >>> from slabfield.chains.memory import state_memory
-    >>> from slabfield.configuration import gold_standard
-    >>> state_memory(code_binary([[0, 1], [1, 0]]), gold_standard(), 4, "2GB", False).data > 0
-    True
     """
     limit, (n_rows, n_nodes) = check_memory_limit(max_memory), table.rows.shape
     need = check_memory(n_rows, n_nodes, settings, n_chains, settings.n_draws, limit)

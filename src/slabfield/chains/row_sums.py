@@ -50,20 +50,9 @@ def rows_and_sums(
 
     Parameters
     ----------
-    model : BinaryPairwise
-    table : CodedTable
     engine : {"exact", "particles", "pseudo"}
     restart : bool
         Whether particles are restarted from rows in every iteration.
-
-    Examples
-    --------
-    >>> from slabfield.encoding import code_binary
-    >>> from slabfield.models.binary import BinaryPairwise
-    >>> from slabfield.chains.row_sums import rows_and_sums
-    >>> table = code_binary([[0, 1], [1, 0]], sample_weight=[2, 0.5])
-    >>> rows_and_sums(BinaryPairwise(2), table, "exact", restart=False)[2].n_rows
-    2.5
     """
     none = np.zeros(0)
     if table.missing.any():  # missing entries are redrawn row by row
@@ -103,15 +92,6 @@ def weighted_sums(
     """Return the weighted sums of all features.
 
     ``n_rows`` of the sums is the sum of the weights.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.models.binary import BinaryPairwise
-    >>> from slabfield.chains.row_sums import weighted_sums
-    >>> rows = np.array([[1, 1, 0], [1, 0, 1]], dtype=np.uint8)
-    >>> weighted_sums(BinaryPairwise(3), rows, np.array([2.0, 0.5])).coupling
-    array([2. , 0.5, 0. ])
     """
     bias, pairs = np.zeros(model.n_nodes), np.zeros((model.n_nodes, model.n_nodes))
     # more BLAS threads would change the last bits of sums of non-integer weights
@@ -125,15 +105,7 @@ def weighted_sums(
 
 
 def fingerprint(table: encoding.CodedTable) -> str:
-    """Return the SHA-256 of the rows, and of their counts or weights if there are any.
-
-    Examples
-    --------
-    >>> from slabfield.encoding import code_binary
-    >>> from slabfield.chains.row_sums import fingerprint
-    >>> len(fingerprint(code_binary([[0, 1], [1, 0]])))
-    64
-    """
+    """Return the SHA-256 of the rows, and of their counts or weights if there are any."""
     found = sha256(table.rows)
     if table.missing.any():
         found.update(np.packbits(table.missing).tobytes())

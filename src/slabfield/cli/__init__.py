@@ -4,14 +4,7 @@ from __future__ import annotations
 
 
 def main() -> None:
-    """Run the ``slabfield`` command.
-
-    Examples
-    --------
-    >>> from slabfield.cli import main
-    >>> callable(main)
-    True
-    """
+    """Run the ``slabfield`` command."""
     from slabfield.cli.app import app
 
     app(prog_name="slabfield")

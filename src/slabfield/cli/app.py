@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from slabfield.cli.bench import bench
 from slabfield.cli.compare_command import compare
 from slabfield.cli.demo_command import demo
 from slabfield.cli.fit_command import fit
@@ -23,7 +22,7 @@ app = typer.Typer(
     epilog="Exit codes: 0 success, 1 chains have not converged, 2 invalid input. Results go to "
     "standard output, progress and warnings to standard error.",
 )
-for command in (fit, resume, demo, report, compare, simulate, reproduce, bench):
+for command in (fit, resume, demo, report, compare, simulate, reproduce):
     app.command()(command)
 
 

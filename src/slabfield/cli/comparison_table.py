@@ -42,8 +42,6 @@ def run_comparison(
         Parameters of slabfield's estimator; the seed and the number of jobs apply to all methods.
     held_out : float
         Share of the rows held out for testing.
-    out : Path
-        Output folder.
     quiet : bool
         Whether to print only warnings.
     cluster : str, optional
@@ -53,12 +51,6 @@ def run_comparison(
     -------
     bool
         Whether the chains of slabfield converged.
-
-    Examples
-    --------
-    >>> from slabfield.cli.comparison_table import run_comparison
-    >>> callable(run_comparison)
-    True
     """
     import pandas as pd
 
@@ -94,15 +86,7 @@ def run_comparison(
 
 
 def score_table(scores: list[Score]) -> Table:
-    """Lay out scores as a table, the best likelihood first.
-
-    Examples
-    --------
-    >>> from slabfield.cli.comparison_table import score_table
-    >>> from slabfield.reproduce.comparison import Score
-    >>> score_table([Score("slabfield", -3.0, 0.1, -4.0, 0.2, 1.5)]).row_count
-    1
-    """
+    """Lay out scores as a table, the best likelihood first."""
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("Method", no_wrap=True)
     for heading in (
@@ -118,14 +102,7 @@ def score_table(scores: list[Score]) -> Table:
 
 
 def write_scores(scores: list[Score], out: Path) -> None:
-    """Write ``compare.csv`` and ``compare.png``.
-
-    Examples
-    --------
-    >>> from slabfield.cli.comparison_table import write_scores
-    >>> callable(write_scores)
-    True
-    """
+    """Write ``compare.csv`` and ``compare.png``."""
     import pandas as pd
     from matplotlib.figure import Figure
 

@@ -22,28 +22,7 @@ HEADER = ("node_1", "node_2")
 
 
 def read_pairs(texts: Sequence[str], names: Sequence[str], option: str) -> list[Pair]:
-    """Read pairs of columns, each ``A:B``, or ``@FILE`` for a CSV file of them.
-
-    Parameters
-    ----------
-    texts : sequence of str
-        The values of the option.
-    names : sequence of str
-        The column names.
-    option : str
-        Name of the option, for the messages.
-
-    Returns
-    -------
-    list of (str, str)
-        The pairs of column names.
-
-    Examples
-    --------
-    >>> from slabfield.cli.edge_lists import read_pairs
-    >>> read_pairs(["sleep:work", "time:of:day:joy"], ["sleep", "work", "joy", "time:of:day"], "")
-    [('sleep', 'work'), ('time:of:day', 'joy')]
-    """
+    """Read pairs of columns, each ``A:B``, or ``@FILE`` for a CSV file of them."""
     found: list[Pair] = []
     for text in texts:
         pairs = possible_pairs(text, names)

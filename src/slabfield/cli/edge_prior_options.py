@@ -25,25 +25,10 @@ def read_inclusion(
 ) -> tuple[int, int] | float | dict[Pair, float]:
     """Read prior probabilities: ``P`` of all edges, ``A:B=P`` of one, or ``@FILE`` of several.
 
-    Parameters
-    ----------
-    texts : sequence of str
-        The values of the option.
-    names : sequence of str
-        The column names.
-
     Returns
     -------
     pair, float or dict
         The estimator's ``inclusion_prior``; its default if the option is not given.
-
-    Examples
-    --------
-    >>> from slabfield.cli.edge_prior_options import read_inclusion
-    >>> read_inclusion(["sleep:work=0.2"], ["sleep", "work"])
-    {('sleep', 'work'): 0.2}
-    >>> read_inclusion(["0.1"], ["sleep", "work"])
-    0.1
     """
     if not texts:
         return (5, 5)
@@ -79,11 +64,6 @@ def read_communities(text: str | None, names: Sequence[str]) -> dict[str, str] |
     -------
     dict, optional
         Mapping from columns to communities.
-
-    Examples
-    --------
-    >>> from slabfield.cli.edge_prior_options import read_communities
-    >>> read_communities(None, ["sleep", "work"])
     """
     if text is None:
         return None

@@ -24,12 +24,6 @@ def handle_errors(on_interrupt: str = "nothing was written", quiet: bool = False
     """Turn invalid input and Ctrl-C into a message and an exit code; bugs keep their traceback.
 
     With `quiet`, there is no message about compilation.
-
-    Examples
-    --------
-    >>> from slabfield.cli.error_handling import handle_errors
-    >>> with handle_errors():
-    ...     pass
     """
     from slabfield.validation import InputError
 

@@ -65,10 +65,6 @@ def run(
     ----------
     table : DataFrame or CodedTable
         One row per case, one two-valued column per node.
-    request : FitRequest
-        Parameters of the estimator.
-    out : Path
-        Output folder.
     quiet : bool
         Whether to print only warnings.
     cluster : str, optional
@@ -78,12 +74,6 @@ def run(
     -------
     bool
         Whether the chains converged.
-
-    Examples
-    --------
-    >>> from slabfield.cli.fit_run import FitRequest
-    >>> FitRequest(n_chains=2).n_chains
-    2
     """
     from slabfield import SpikeSlabMRF
 
@@ -128,10 +118,6 @@ def finish(
 
     Parameters
     ----------
-    estimator : SpikeSlabMRF
-        The fitted estimator.
-    caught : list
-        The warnings of the fit.
     n_fixed : (int, int)
         Numbers of forbidden and of required edges.
     out, quiet
@@ -141,12 +127,6 @@ def finish(
     -------
     bool
         Whether the chains were not interrupted, and converged.
-
-    Examples
-    --------
-    >>> from slabfield.cli.fit_run import finish
-    >>> callable(finish)
-    True
     """
     posterior = estimator.posterior_
     edges = posterior.to_dataframe()

@@ -19,8 +19,6 @@ def select_columns(table: pd.DataFrame, columns: str | None, drop: str | None) -
 
     Parameters
     ----------
-    table : DataFrame
-        The table.
     columns, drop : str, optional
         Names separated by commas; a name that contains a comma is in double quotes.
 
@@ -55,14 +53,7 @@ def select_names(names: Sequence[str], columns: str | None, drop: str | None) ->
 
 
 def parse_binarize(text: str | None) -> float | dict[str, float] | None:
-    """Read one threshold, or names with a threshold each.
-
-    Examples
-    --------
-    >>> from slabfield.cli.option_values import parse_binarize
-    >>> parse_binarize("2"), parse_binarize("sleep=2,work=0.5")
-    (2.0, {'sleep': 2.0, 'work': 0.5})
-    """
+    """Read one threshold, or names with a threshold each."""
     if text is None:
         return None
     try:

@@ -16,12 +16,6 @@ if TYPE_CHECKING:
 
 # Edges that are printed
 MAX_ROWS = 20
-# Largest inclusion probability of an edge that is likely absent
-UNLIKELY = 0.1
-# Smallest inclusion probability of an edge that is likely present
-LIKELY = 0.5
-# Smallest inclusion probability of an edge that is supported
-SUPPORTED = 0.9
 # Fewest chains whose convergence can be assessed
 CHAINS_NEEDED = 4
 OPTIONS = {
@@ -45,27 +39,13 @@ OPTIONS = {
 
 
 def show_text(text: str) -> None:
-    """Print a paragraph literally, without markup.
-
-    Examples
-    --------
-    >>> from slabfield.cli.printing import show_text
-    >>> show_text("Column '[bold]': 1 = 'yes', 0 = 'no'.")
-    Column '[bold]': 1 = 'yes', 0 = 'no'.
-    """
+    """Print a paragraph literally, without markup."""
     console = Console()
     console.print(_plain(text), soft_wrap=not console.is_terminal)
 
 
 def show_edges(edges: pd.DataFrame, max_rows: int = MAX_ROWS) -> None:
-    """Print the most probable edges, and the number of all edges.
-
-    Examples
-    --------
-    >>> from slabfield.cli.printing import show_edges
-    >>> callable(show_edges)
-    True
-    """
+    """Print the most probable edges, and the number of all edges."""
     Console().print(edge_table(edges, max_rows))
     if len(edges) > max_rows:
         show_text(f"The {max_rows} most probable of {len(edges)} edges; edges.csv has them all.")
@@ -78,22 +58,11 @@ def edge_table(edges: pd.DataFrame, max_rows: int) -> Table:
     ----------
     edges : DataFrame
         The table that ``Posterior.to_dataframe`` returns.
-    max_rows : int
-        Largest number of edges to show.
 
     Returns
     -------
     rich.table.Table
         A row for each edge: its nodes, inclusion probability, coupling and interval.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from slabfield.cli.printing import edge_table
-    >>> row = {"node_1": "a", "node_2": "b", "inclusion_probability": 0.98}
-    >>> edges = pd.DataFrame([row | {"mean": 1.5, "lower": 0.9, "upper": 2.1}])
-    >>> edge_table(edges, max_rows=20).row_count
-    1
     """
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("Edge", overflow="fold")
@@ -124,36 +93,12 @@ def summarize(
         The table that ``Posterior.to_dataframe`` returns.
     converged : bool
         Whether the chains agree and are long enough.
-    settings : mapping
-        The settings of the run.
     n_fixed : (int, int)
         Numbers of edges that the user forbade and required.
-
-    Returns
-    -------
-    str
-        One paragraph.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from slabfield.cli.printing import summarize
-    >>> edges = pd.DataFrame({"inclusion_probability": [0.97, 0.4, 0.05], "rhat": 1.0, "ess": 900})
-    >>> print(summarize(edges, True, {"engine": "exact"}))
-    Of 3 possible edges, 1 is supported (inclusion probability 0.9 or more), 1 undecided (between \
-0.1 and 0.9) and 1 likely absent (0.1 or less); 1 is more likely present than not. The chains have \
-converged: of edge indicators, largest R-hat 1.000, fewest effective draws 900 (engine: exact).
     """
-    probability = edges["inclusion_probability"]
-    n_likely = int((probability >= LIKELY).sum())
-    n_supported = int((probability >= SUPPORTED).sum())
-    n_absent = int((probability <= UNLIKELY).sum())
-    found = (
-        f"Of {len(edges)} possible edges, {n_supported} {_are(n_supported)} supported (inclusion "
-        f"probability {SUPPORTED:g} or more), {len(edges) - n_supported - n_absent} undecided "
-        f"(between {UNLIKELY:g} and {SUPPORTED:g}) and {n_absent} likely absent "
-        f"({UNLIKELY:g} or less); {n_likely} {_are(n_likely)} more likely present than not."
-    )
+    from slabfield.posterior.edge_support import summary_sentence
+
+    found = summary_sentence(edges["inclusion_probability"])
     if any(n_fixed):
         found += f" You required {n_fixed[1]} of them and forbade {n_fixed[0]}."
     return f"{found} {_convergence_text(edges, converged, settings)}"
@@ -197,10 +142,6 @@ def _remedy(settings: Mapping[str, Any]) -> str:
         return f"the time budget ended the run after {n_draws} draws per chain; raise --time-budget"
     longer = f"--draws {4 * n_draws}" if isinstance(n_draws, int) else "more --draws"
     return f"run longer, for example with {longer} (--draws auto continues until they converge)"
-
-
-def _are(count: int) -> str:
-    return "is" if count == 1 else "are"
 
 
 def _probability(value: float) -> str:

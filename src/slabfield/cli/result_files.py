@@ -21,23 +21,8 @@ def write_results(posterior: Posterior, edges: pd.DataFrame, folder: Path) -> li
 
     Parameters
     ----------
-    posterior : Posterior
-        The result of a run.
     edges : DataFrame
         The table that ``Posterior.to_dataframe`` returns.
-    folder : Path
-        Output folder.
-
-    Returns
-    -------
-    list of str
-        The names of the files.
-
-    Examples
-    --------
-    >>> from slabfield.cli.result_files import write_results
-    >>> callable(write_results)
-    True
     """
     from slabfield.report import write_report
 
@@ -50,14 +35,7 @@ def write_results(posterior: Posterior, edges: pd.DataFrame, folder: Path) -> li
 
 
 def write_pictures(posterior: Posterior, folder: Path, dpi: int = 150) -> list[str]:
-    """Write the main plots; the threshold of the network keeps it readable.
-
-    Examples
-    --------
-    >>> from slabfield.cli.result_files import write_pictures
-    >>> callable(write_pictures)
-    True
-    """
+    """Write the main plots; the threshold of the network keeps it readable."""
     import numpy as np
 
     from slabfield import plots

@@ -137,14 +137,7 @@ def parse_shape(text: str) -> tuple[int, int]:
 
 
 def write_simulated(data: Simulated, folder: Path) -> None:
-    """Write the rows and the true parameters.
-
-    Examples
-    --------
-    >>> from slabfield.cli.simulate_command import write_simulated
-    >>> callable(write_simulated)
-    True
-    """
+    """Write the rows and the true parameters."""
     import numpy as np
     import pandas as pd
 

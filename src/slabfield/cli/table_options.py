@@ -61,12 +61,6 @@ likelihood, preset, chains, draws, time_budget, warmup, seed, jobs, max_memory
         The selected columns, which become nodes.
     request : FitRequest
         Parameters of the estimator.
-
-    Examples
-    --------
-    >>> from slabfield.cli.table_options import read_request
-    >>> callable(read_request)
-    True
     """
     thresholds, n_draws = parse_binarize(binarize), parse_draws(draws, preset.value)
     table: pd.DataFrame | CodedTable

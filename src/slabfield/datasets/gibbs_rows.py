@@ -24,27 +24,11 @@ def gibbs_rows(
     ----------
     field : BinaryField
         The field to sample from.
-    n_rows : int
-        Number of runs.
-    rng : numpy.random.Generator
-        Source of randomness.
-    n_sweeps : int
-        Number of sweeps of each run.
 
     Returns
     -------
     array of shape (n_rows, D), uint8
         One state in each row.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.datasets.gibbs_rows import gibbs_rows
-    >>> from slabfield.models.field import BinaryField
-    >>> field = BinaryField(bias=[-50.0, 50.0, -50.0], coupling=np.zeros((3, 3)))
-    >>> gibbs_rows(field, 2, np.random.default_rng(0), n_sweeps=1)
-    array([[0, 1, 0],
-           [0, 1, 0]], dtype=uint8)
     """
     from scipy.sparse import csr_array
 
@@ -66,24 +50,10 @@ def gibbs_rows(
 def color_classes(field: BinaryField) -> list[NDArray[np.intp]]:
     """Color the graph greedily from the highest degree, so that neighbors have different colors.
 
-    Parameters
-    ----------
-    field : BinaryField
-        The field whose edges are the graph.
-
     Returns
     -------
     list of arrays of int
         The nodes of each color, in increasing order.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.datasets.gibbs_rows import color_classes
-    >>> from slabfield.models.field import BinaryField
-    >>> chain = BinaryField(np.zeros(5), np.eye(5, k=1) + np.eye(5, k=-1))
-    >>> [nodes.tolist() for nodes in color_classes(chain)]
-    [[1, 3], [0, 2, 4]]
     """
     edges = field.edges
     color = np.full(field.n_nodes, -1)

@@ -23,17 +23,6 @@ class GibbsRuns:
     ----------
     states : array of float32, shape (n_nodes, n_runs)
         Zeros and ones, one column for each run.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.datasets.gibbs_runs import GibbsRuns
-    >>> from slabfield.models.field import BinaryField
-    >>> runs = GibbsRuns(2, 3, np.random.default_rng(0))
-    >>> runs.advance(BinaryField([-50.0, 50.0], np.zeros((2, 2))), n_sweeps=1)
-    >>> runs.states
-    array([[0., 0., 0.],
-           [1., 1., 1.]], dtype=float32)
     """
 
     def __init__(self, n_nodes: int, n_runs: int, rng: np.random.Generator) -> None:
@@ -52,18 +41,7 @@ class GibbsRuns:
 def neighbor_lists(
     field: BinaryField,
 ) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.int64]]:
-    """Neighbors of every node, couplings to them, and their number, for compiled loops.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.datasets.gibbs_runs import neighbor_lists
-    >>> from slabfield.models.field import BinaryField
-    >>> path = BinaryField(np.zeros(3), np.eye(3, k=1) + np.eye(3, k=-1))
-    >>> neighbors, weights, degree = neighbor_lists(path)
-    >>> neighbors[1].tolist(), weights[1].tolist(), degree.tolist()
-    ([0, 2], [1.0, 1.0], [1, 2, 1])
-    """
+    """Neighbors of every node, couplings to them, and their number, for compiled loops."""
     edges = field.edges
     degree = edges.sum(axis=1).astype(np.int64)
     width = max(int(degree.max(initial=0)), 1)

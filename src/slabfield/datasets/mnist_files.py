@@ -34,13 +34,6 @@ def find_images(path: Path) -> tuple[Images, Images] | None:
     -------
     train, test : arrays of shape (n, 28, 28), uint8; or None
         None if there are no such files.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from slabfield.datasets.mnist_files import find_images
-    >>> find_images(Path("no such folder")) is None
-    True
     """
     if path.is_file():
         return _from_npz(path)
@@ -59,11 +52,6 @@ def from_openml() -> tuple[Images, Images]:
     -------
     train, test : arrays of shape (60000, 28, 28) and (10000, 28, 28), uint8
         The images.
-
-    Examples
-    --------
-    >>> from slabfield.datasets.mnist_files import from_openml
-    >>> train, test = from_openml()  # doctest: +SKIP
     """
     from sklearn.datasets import fetch_openml
 

@@ -126,22 +126,11 @@ def simulate(
     ----------
     field, n_rows, method, memory_limit, n_sweeps
         As in `draw_rows`.
-    rng : numpy.random.Generator
-        Source of randomness.
 
     Returns
     -------
     Simulated
         The field, the rows, and the method used.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.datasets.simulated import simulate
-    >>> from slabfield.models.field import BinaryField
-    >>> coins = BinaryField(np.zeros(30), np.zeros((30, 30)))
-    >>> simulate(coins, 5, np.random.default_rng(0), "auto", 2**30, 1_000).method
-    'elimination'
     """
     rows, used = _draw(field, n_rows, rng, method, memory_limit, n_sweeps)
     return Simulated(field, rows, used)
@@ -162,8 +151,6 @@ def ising_field(
         Which pairs have an edge; only entries above the diagonal are read.
     rng : numpy.random.Generator
         Source of randomness: one normal number for each edge, then one for each node.
-    coupling_scale, bias_scale : float
-        Standard deviations.
     positive : array of shape (D, D), bool, optional
         Pairs whose coupling is replaced by its absolute value.
 

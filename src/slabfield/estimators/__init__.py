@@ -1,12 +1,4 @@
-"""Base classes of the estimators, with scikit-learn's interface.
-
-Examples
---------
->>> from slabfield.baselines import ChowLiuTree
->>> from slabfield.estimators import FieldModel
->>> issubclass(ChowLiuTree, FieldModel)
-True
-"""
+"""Base classes of the estimators, with scikit-learn's interface."""
 
 from __future__ import annotations
 

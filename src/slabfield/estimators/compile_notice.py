@@ -35,12 +35,6 @@ def notify_compiling(verbose: bool = False) -> Iterator[None]:
     ----------
     verbose : bool
         Print to standard error, and log at level INFO only.
-
-    Examples
-    --------
-    >>> from slabfield.estimators import notify_compiling
-    >>> with notify_compiling():
-    ...     total = 1 + 1
     """
     timer = _CompileTimer(verbose)
     events = numba.core.event

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from slabfield.estimators.base import FieldModel
 from slabfield.evaluate import draw_fields
 from slabfield.models.field import BinaryField
 from slabfield.posterior import Posterior
-
-SUPPORTED = 0.9
-"""Smallest inclusion probability of a supported edge."""
-
-LIKELY_ABSENT = 0.1
-"""Largest inclusion probability of an edge that is likely absent; between the two: undecided."""
+from slabfield.posterior.edge_support import count_edges
 
 N_FIELDS = 100
 """Posterior draws over which predictions are averaged."""
@@ -27,13 +20,6 @@ class PosteriorModel(FieldModel):
 
     Scores and predictions are averages over 100 evenly spaced posterior draws (fewer above 500
     nodes, at least 10). Each new row is sampled from the field of one draw.
-
-    Examples
-    --------
-    >>> from slabfield import SpikeSlabMRF
-    >>> from slabfield.estimators import PosteriorModel
-    >>> issubclass(SpikeSlabMRF, PosteriorModel)
-    True
     """
 
     posterior_: Posterior
@@ -46,12 +32,10 @@ class PosteriorModel(FieldModel):
         return draw_fields(self.posterior_, max(10, min(N_FIELDS, most)))
 
     def _summary_items(self) -> list[tuple[str, str]]:
-        probability = self.posterior_.edge_probability
-        n_supported = np.count_nonzero(probability >= SUPPORTED)
-        n_undecided = np.count_nonzero((probability > LIKELY_ABSENT) & (probability < SUPPORTED))
+        counts = count_edges(self.posterior_.edge_probability)
         return [
-            ("edges supported", f"{n_supported} of {probability.size}"),
-            ("undecided", f"{n_undecided}"),
+            ("edges supported", f"{counts.supported} of {self.posterior_.draws.n_edges}"),
+            ("undecided", f"{counts.undecided}"),
             ("converged", "yes" if self.posterior_.converged else "no"),
         ]
 

@@ -13,8 +13,8 @@ import numpy as np
 
 import slabfield
 from slabfield import encoding, validation
-from slabfield._jit import COMPILED, source_fingerprint
 from slabfield.chains.checkpoint import Checkpoint, cannot_write, pack, plain_failures, unpack
+from slabfield.chains.code_fingerprint import code_fingerprint
 from slabfield.chains.parallel import Outcome
 
 
@@ -46,7 +46,7 @@ def begin_run(
         "n_draws": parameters["n_draws"] or run_settings["n_draws"],
         "max_draws": parameters["max_draws"], "seed": seed,
         "names": table.names, "slabfield": run_settings["versions"]["slabfield"],
-        "code": source_fingerprint(COMPILED),
+        "code": code_fingerprint(),
     }  # fmt: skip
     arrays = {"rows": np.packbits(table.rows)}
     record = {

@@ -20,24 +20,10 @@ Evaluable: TypeAlias = Any
 def as_fields(model: Evaluable) -> list[BinaryField]:
     """Return the components of a mixture of fields; a single field is a mixture of one.
 
-    Parameters
-    ----------
-    model : BinaryField, fitted estimator, or sequence of these
-        The model to evaluate.
-
     Returns
     -------
     list of BinaryField
         All over the same number of nodes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.evaluate.fields import as_fields
-    >>> from slabfield.models.field import BinaryField
-    >>> coins = BinaryField(np.zeros(2), np.zeros((2, 2)))
-    >>> len(as_fields(coins)), len(as_fields([coins, coins]))
-    (1, 2)
     """
     members = list(model) if isinstance(model, Sequence) else [model]
     fields = [_as_field(member) for member in members]
@@ -95,8 +81,6 @@ def field_of_draw(posterior: Posterior, draw: int) -> BinaryField:
 
     Parameters
     ----------
-    posterior : Posterior
-        The posterior of a fit.
     draw : int
         Index of the draw; those of the first chain come first.
 
@@ -134,19 +118,11 @@ def check_rows(rows: ArrayLike, n_nodes: int) -> NDArray[np.uint8]:
     ----------
     rows : array of shape (N, D)
         States.
-    n_nodes : int
-        Number of nodes of the fields.
 
     Returns
     -------
     array of uint8, shape (N, D)
         The rows.
-
-    Examples
-    --------
-    >>> from slabfield.evaluate.fields import check_rows
-    >>> check_rows([[0.0, 1.0]], 2)
-    array([[0, 1]], dtype=uint8)
     """
     states = np.asarray(rows)
     if states.ndim != 2 or states.shape[1] != n_nodes or not len(states):

@@ -51,17 +51,7 @@ Array = NDArray[np.float64]
 
 
 class Marginals(NamedTuple):
-    """Exact means, as `marginals` returns them.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.inference import elimination
-    >>> from slabfield.models.field import BinaryField
-    >>> coin = BinaryField(bias=[np.log(3)], coupling=[[0]])
-    >>> elimination.marginals(coin).mean
-    array([0.75])
-    """
+    """Exact means, as `marginals` returns them."""
 
     mean: Array
     """Mean of x_i, shape (D,)."""
@@ -85,20 +75,6 @@ def log_partition(field: BinaryField, memory_limit: int = MEMORY_LIMIT) -> float
     memory_limit : int
         Upper limit on the bytes of all tables; a field that needs more is refused with
         `TableTooLargeError` before anything is allocated.
-
-    Returns
-    -------
-    float
-        log Z.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.inference import elimination
-    >>> from slabfield.models.field import BinaryField
-    >>> coins = BinaryField(bias=np.zeros(100), coupling=np.zeros((100, 100)))
-    >>> bool(np.isclose(elimination.log_partition(coins), 100 * np.log(2)))
-    True
     """
     chosen = plan(field, memory_limit)
     refuse_large(chosen, chosen.log_partition_bytes, memory_limit)
@@ -124,18 +100,6 @@ def marginals(
     -------
     Marginals
         ``mean``, ``edges`` with ``edge_mean``, and ``pairs`` with ``pair_mean``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.inference import elimination
-    >>> from slabfield.models.field import BinaryField
-    >>> chain = BinaryField(np.zeros(3), np.log(5) * (np.eye(3, k=1) + np.eye(3, k=-1)))
-    >>> result = elimination.marginals(chain, pairs=[[0, 2]])
-    >>> result.mean.round(3)
-    array([0.8, 0.9, 0.8])
-    >>> result.edges.tolist(), result.edge_mean.round(3), result.pair_mean.round(3)
-    ([[0, 1], [1, 2]], array([0.75, 0.75]), array([0.65]))
     """
     requested = _checked_pairs(pairs, field.n_nodes)
     chosen = plan(field, memory_limit)
@@ -161,8 +125,6 @@ def sample(
     ----------
     field : BinaryField
         Any number of nodes, with a treewidth that fits the limit.
-    n : int
-        Number of draws.
     rng : numpy.random.Generator
         Source of randomness; n uniform numbers are taken from it for each node.
     memory_limit : int
@@ -172,16 +134,6 @@ def sample(
     -------
     array of shape (n, D), uint8
         One state in each row.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.inference import elimination
-    >>> from slabfield.models.field import BinaryField
-    >>> field = BinaryField(bias=[-50.0, 50.0, -50.0], coupling=np.zeros((3, 3)))
-    >>> elimination.sample(field, 2, np.random.default_rng(0))
-    array([[0, 1, 0],
-           [0, 1, 0]], dtype=uint8)
     """
     n = check_positive_int("n", n, low=0)
     chosen = plan(field, memory_limit)

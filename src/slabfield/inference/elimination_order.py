@@ -25,20 +25,7 @@ BYTES_PER_NUMBER = 8
 
 
 class TableTooLargeError(ValueError):
-    """Raised, before allocation, where the tables of an elimination exceed the memory limit.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.inference import elimination
-    >>> from slabfield.models.field import BinaryField
-    >>> complete = BinaryField(np.zeros(60), 1 - np.eye(60))
-    >>> try:
-    ...     elimination.log_partition(complete)
-    ... except elimination.TableTooLargeError as error:
-    ...     print(error.needed_bytes > 2**30)
-    True
-    """
+    """Raised, before allocation, where the tables of an elimination exceed the memory limit."""
 
     def __init__(self, needed_bytes: int, memory_limit: int, largest_table: int, n_nodes: int):
         self.needed_bytes = needed_bytes
@@ -53,17 +40,7 @@ class TableTooLargeError(ValueError):
 
 
 class EliminationPlan(NamedTuple):
-    """An elimination order and the memory that it needs, as `plan` returns them.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.inference import elimination
-    >>> from slabfield.models.field import BinaryField
-    >>> chosen = elimination.plan(BinaryField(np.zeros(3), 1 - np.eye(3)))
-    >>> chosen.order, chosen.separators, chosen.largest_table
-    ((0, 1, 2), ((2, 1), (2,), ()), 4)
-    """
+    """An elimination order and the memory that it needs, as `plan` returns them."""
 
     order: tuple[int, ...]
     """Nodes in the order in which they are summed out."""
@@ -96,8 +73,6 @@ def plan(field: BinaryField, memory_limit: int | None = None) -> EliminationPlan
 
     Parameters
     ----------
-    field : BinaryField
-        Any number of nodes.
     memory_limit : int, optional
         Raise `TableTooLargeError` at the first table that alone takes more bytes, which avoids
         planning a large dense graph to the end only to refuse it.
@@ -106,17 +81,6 @@ def plan(field: BinaryField, memory_limit: int | None = None) -> EliminationPlan
     -------
     EliminationPlan
         The order, its separators, its width and the memory that each use of it needs.
-
-    Examples
-    --------
-    A chain of 1,000 nodes is eliminated from its ends, with tables over one node:
-
-    >>> import numpy as np
-    >>> from slabfield.inference import elimination
-    >>> from slabfield.models.field import BinaryField
-    >>> chain = BinaryField(np.zeros(1000), np.eye(1000, k=1) + np.eye(1000, k=-1))
-    >>> elimination.plan(chain).width
-    1
     """
     limit = check_positive_int("memory_limit", memory_limit, allow_none=True)
     neighbors = _neighbor_masks(field)
@@ -134,8 +98,6 @@ def follow(field: BinaryField, order: Sequence[int]) -> EliminationPlan:
 
     Parameters
     ----------
-    field : BinaryField
-        Any number of nodes.
     order : sequence of int
         Every node once.
 
@@ -143,19 +105,6 @@ def follow(field: BinaryField, order: Sequence[int]) -> EliminationPlan:
     -------
     EliminationPlan
         As `plan` returns it.
-
-    Examples
-    --------
-    Eliminating the center of a star first joins all its leaves:
-
-    >>> import numpy as np
-    >>> from slabfield.inference.elimination_order import follow, plan
-    >>> from slabfield.models.field import BinaryField
-    >>> coupling = np.zeros((5, 5))
-    >>> coupling[0, 1:] = coupling[1:, 0] = 1
-    >>> star = BinaryField(np.zeros(5), coupling)
-    >>> follow(star, [0, 1, 2, 3, 4]).width, plan(star).width
-    (4, 1)
     """
     return _sized(list(_in_order(_neighbor_masks(field), order)))
 
@@ -165,18 +114,8 @@ def refuse_large(chosen: EliminationPlan, needed_bytes: int, memory_limit: int) 
 
     Parameters
     ----------
-    chosen : EliminationPlan
-        The planned elimination.
     needed_bytes, memory_limit : int
         The memory that it needs, and the limit.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.inference.elimination_order import plan, refuse_large
-    >>> from slabfield.models.field import BinaryField
-    >>> chosen = plan(BinaryField(np.zeros(2), np.zeros((2, 2))))
-    >>> refuse_large(chosen, chosen.sample_bytes, memory_limit=2**20)
     """
     if needed_bytes > memory_limit:
         raise TableTooLargeError(
@@ -307,16 +246,6 @@ def _join(masks: list[int], node: int) -> None:
 
 def readable_bytes(n_bytes: int) -> str:
     """Format a number of bytes in full, or as a power of two where that would be too long.
-
-    Parameters
-    ----------
-    n_bytes : int
-        A number of any size.
-
-    Returns
-    -------
-    str
-        Text for a message.
 
     Examples
     --------

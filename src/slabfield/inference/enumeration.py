@@ -29,22 +29,6 @@ def log_partition(field: BinaryField) -> float:
     ----------
     field : BinaryField
         At most ``MAX_NODES`` nodes.
-
-    Returns
-    -------
-    float
-        log Z.
-
-    Examples
-    --------
-    Two free coins have four states of weight 1:
-
-    >>> import numpy as np
-    >>> from slabfield.inference import enumeration
-    >>> from slabfield.models.field import BinaryField
-    >>> coins = BinaryField(bias=np.zeros(2), coupling=np.zeros((2, 2)))
-    >>> bool(np.isclose(enumeration.log_partition(coins), np.log(4)))
-    True
     """
     log_weights = _log_weights(field)
     largest = log_weights.max()
@@ -63,15 +47,6 @@ def probabilities(field: BinaryField) -> Array:
     -------
     array of shape (2^D,)
         Bit i of the index is the state of node i. The sum is 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.inference import enumeration
-    >>> from slabfield.models.field import BinaryField
-    >>> field = BinaryField(bias=[np.log(3), 0.0], coupling=np.zeros((2, 2)))
-    >>> enumeration.probabilities(field).round(3)
-    array([0.125, 0.375, 0.125, 0.375])
     """
     table = _log_weights(field)
     table -= table.max()
@@ -94,16 +69,6 @@ def moments(field: BinaryField) -> tuple[Array, Array]:
         Mean of x_i.
     pair_mean : array of shape (D, D)
         Mean of x_i x_j; the diagonal is ``mean``, because x_i x_i = x_i.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.inference import enumeration
-    >>> from slabfield.models.field import BinaryField
-    >>> field = BinaryField(bias=np.zeros(2), coupling=[[0, np.log(5)], [np.log(5), 0]])
-    >>> mean, pair_mean = enumeration.moments(field)
-    >>> mean.round(3), float(pair_mean[0, 1].round(3))
-    (array([0.75, 0.75]), 0.625)
     """
     pair_mean = np.empty((field.n_nodes,) * 2)
     remaining = probabilities(field)  # of nodes 0..i, the higher ones summed out
@@ -128,15 +93,6 @@ def log_likelihood(field: BinaryField, rows: ArrayLike) -> Array:
     -------
     array of shape (n,)
         log P(row), normalized.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.inference import enumeration
-    >>> from slabfield.models.field import BinaryField
-    >>> field = BinaryField(bias=[np.log(3), 0.0], coupling=np.zeros((2, 2)))
-    >>> np.exp(enumeration.log_likelihood(field, [[0, 0], [1, 1]])).round(3)
-    array([0.125, 0.375])
     """
     states = np.asarray(rows)
     if states.ndim != 2 or states.shape[1] != field.n_nodes:
@@ -160,8 +116,6 @@ def sample(field: BinaryField, n: int, rng: np.random.Generator) -> NDArray[np.u
     ----------
     field : BinaryField
         At most ``MAX_NODES`` nodes.
-    n : int
-        Number of draws.
     rng : numpy.random.Generator
         Source of randomness; n uniform numbers are taken from it.
 
@@ -169,16 +123,6 @@ def sample(field: BinaryField, n: int, rng: np.random.Generator) -> NDArray[np.u
     -------
     array of shape (n, D), uint8
         One state in each row.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.inference import enumeration
-    >>> from slabfield.models.field import BinaryField
-    >>> field = BinaryField(bias=[-50.0, 50.0, -50.0], coupling=np.zeros((3, 3)))
-    >>> enumeration.sample(field, 2, np.random.default_rng(0))
-    array([[0, 1, 0],
-           [0, 1, 0]], dtype=uint8)
     """
     n = check_positive_int("n", n, low=0)
     cumulative = np.cumsum(probabilities(field))

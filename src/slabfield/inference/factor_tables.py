@@ -25,12 +25,6 @@ def linear(constant: float, coefficients: ArrayLike) -> Array:
     -------
     array of shape (2^k,)
         The table.
-
-    Examples
-    --------
-    >>> from slabfield.inference.factor_tables import linear
-    >>> linear(1.0, [10.0, 100.0])
-    array([  1.,  11., 101., 111.])
     """
     values = np.asarray(coefficients, dtype=np.float64)
     table = np.empty(2**values.size)
@@ -117,12 +111,6 @@ def runs(nodes: Sequence[int], subset: Sequence[int]) -> tuple[list[bool], list[
     sizes : list of int
         Number of states of each run. This is the shape with the fewest axes in which a table over
         the nodes and one over the subset broadcast.
-
-    Examples
-    --------
-    >>> from slabfield.inference.factor_tables import runs
-    >>> runs([7, 3, 8, 5], subset=[3, 8])
-    ([False, True, False], [2, 4, 2])
     """
     members = frozenset(subset)
     groups = [

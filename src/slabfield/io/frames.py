@@ -25,12 +25,6 @@ def open_table(X: Any, min_rows: int = 2) -> OpenedTable:
     A data frame may come from pandas, or from any library that narwhals supports (polars, pyarrow,
     modin, ...); a lazy one is collected. A table to learn from needs at least two rows and two
     columns; for new rows of a fitted model, one row is enough.
-
-    Examples
-    --------
-    >>> from slabfield.io.frames import open_table
-    >>> open_table([[0, 1], [1, 1]]).names
-    ['x0', 'x1']
     """
     other = _as_narwhals(X)
     if other is not None:

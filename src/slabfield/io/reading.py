@@ -65,17 +65,6 @@ def read_table(path: Path, sheet: str | None = None) -> pd.DataFrame:
     ------
     InputError
         If the file does not hold a table.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> from slabfield.io.reading import read_table
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "answers.csv"
-    ...     _ = path.write_text("sleep,work\nyes,0\nno,1\n")
-    ...     read_table(path).columns.tolist()
-    ['sleep', 'work']
     """
     content = _read_bytes(path)
     if content.startswith(GZIP):
@@ -98,15 +87,7 @@ def read_table(path: Path, sheet: str | None = None) -> pd.DataFrame:
 
 
 def comes_in_chunks(path: Path, more_than: int) -> bool:
-    """Whether a file has more than `more_than` bytes, and a format that can be read in chunks.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from slabfield.io.reading import comes_in_chunks
-    >>> comes_in_chunks(Path("no such file"), 0)
-    False
-    """
+    """Whether a file has more than `more_than` bytes, and a format that can be read in chunks."""
     try:
         if path.stat().st_size <= more_than:
             return False

@@ -13,6 +13,7 @@ from slabfield.plots._inputs import check_panels
 from slabfield.plots._series import Series, choose_series, summary
 from slabfield.plots._style import BLUE, GREY, PALE, headline, tidy
 from slabfield.posterior import Posterior
+from slabfield.posterior.diagnostics import array_stats
 from slabfield.validation import check_positive_int
 
 Array = NDArray[np.float64]
@@ -76,33 +77,16 @@ def correlations(values: Array, longest: int) -> Array:
     Parameters
     ----------
     values : array (chains, draws)
-    longest : int
-        The longest lag.
 
     Returns
     -------
     array (chains, longest + 1)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.plots._autocorrelation import correlations
-    >>> correlations(np.array([[1.0, -1.0, 1.0, -1.0]]), 2)
-    array([[ 1.  , -0.75,  0.5 ]])
     """
-    centered = values - values.mean(axis=1, keepdims=True)
-    n_draws = values.shape[1]
-    found = np.stack(
-        [
-            np.sum(centered[:, : n_draws - lag] * centered[:, lag:], axis=1)
-            for lag in range(longest + 1)
-        ],
-        axis=1,
-    )
+    found = np.zeros((len(values), longest + 1))
+    found[:, 0] = 1.0
     changes = np.ptp(values, axis=1) > 0
-    found[changes] /= found[changes, :1]
-    found[~changes] = np.arange(longest + 1) == 0
-    return np.asarray(found)
+    found[changes] = array_stats().autocorr(values[changes], axis=1)[:, : longest + 1]
+    return found
 
 
 def _draw(ax: Axes, series: Series, longest: int) -> None:

@@ -90,19 +90,11 @@ def prior_of_count(inclusion_prior: Any, n_edges: int) -> Array | None:
     ----------
     inclusion_prior : dict or None
         ``settings["inclusion_prior"]`` of a posterior.
-    n_edges : int
-        Number of candidate edges.
 
     Returns
     -------
     array of shape (n_edges + 1,), or None
         None if the prior is not known.
-
-    Examples
-    --------
-    >>> from slabfield.plots._density import prior_of_count
-    >>> prior_of_count({"a": 1.0, "b": 1.0, "edges": None}, 3).round(2)
-    array([0.25, 0.25, 0.25, 0.25])
     """
     from scipy.stats import betabinom, binom
 

@@ -27,6 +27,7 @@ from slabfield.plots._style import (
     tidy,
 )
 from slabfield.posterior import Posterior
+from slabfield.posterior.edge_support import LIKELY
 from slabfield.validation import check_choice, check_number
 
 Array = NDArray[np.float64]
@@ -111,15 +112,7 @@ def evidence(
 
 
 def classify_edges(factor: Array, threshold: float) -> NDArray[np.str_]:
-    """Classify Bayes factors as present, absent or undecided; NaN is an edge fixed by the prior.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.plots._evidence import classify_edges
-    >>> classify_edges(np.array([10.0, 2.0, 0.1, np.nan]), 10.0).tolist()
-    ['present', 'undecided', 'absent', 'fixed']
-    """
+    """Classify Bayes factors as present, absent or undecided; NaN is an edge fixed by the prior."""
     # Compare with the rounded 1 / threshold, so that both limits are inclusive
     conditions = [np.isnan(factor), factor >= threshold, factor <= 1 / threshold]
     return np.select(conditions, ["fixed", "present", "absent"], "undecided")
@@ -200,7 +193,7 @@ def _label_factors(ax: Axes, bound: float, limit: float, threshold: float) -> No
 
 def _name_most_supported(ax: Axes, posterior: Posterior, order: NDArray[np.intp]) -> None:
     """Name the most supported edges at the lower left, which a falling curve leaves free."""
-    named = [e for e in order[:MAX_NAMES] if posterior.edge_probability[e] >= 0.5]
+    named = [e for e in order[:MAX_NAMES] if posterior.edge_probability[e] >= LIKELY]
     names = edge_names(posterior, named)
     if names:
         ax.text(

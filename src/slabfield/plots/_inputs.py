@@ -20,25 +20,8 @@ def check_posterior(value: object, needed: Sequence[str] = ()) -> Any:
 
     Parameters
     ----------
-    value : object
-        The argument.
     needed : sequence of str
         If given, any object with these attributes is accepted.
-
-    Returns
-    -------
-    Posterior
-        The same object.
-
-    Examples
-    --------
-    >>> from slabfield import SpikeSlabMRF
-    >>> from slabfield.plots._inputs import check_posterior
-    >>> try:
-    ...     check_posterior(SpikeSlabMRF())
-    ... except ValueError as error:
-    ...     print(error)
-    posterior must be a Posterior; got a SpikeSlabMRF. Fit it and pass model.posterior_.
     """
     compatible = bool(needed) and all(hasattr(value, name) for name in needed)
     if isinstance(value, Posterior) or compatible:
@@ -60,23 +43,11 @@ def find_edge(posterior: Posterior, pair: object) -> int:
     ----------
     posterior : Posterior
         Posterior with the edge.
-    pair : pair of str or int
-        Two nodes.
 
     Returns
     -------
     int
         Index in the order of the interactions.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> from slabfield.models.interactions import Interactions
-    >>> from slabfield.plots._inputs import find_edge
-    >>> names = ["a", "b", "c"]
-    >>> posterior = SimpleNamespace(interactions=Interactions.pairs(3), feature_names=names)
-    >>> find_edge(posterior, ("c", "a"))
-    1
     """
     if not isinstance(pair, Sequence | np.ndarray) or isinstance(pair, str) or len(pair) != 2:
         raise InputError(
@@ -99,20 +70,12 @@ def check_panels(ax: Any, n: int, size: tuple[float, float]) -> NDArray[Any]:
     ----------
     ax : Axes, array of Axes or None
         The argument ``ax`` of a plot.
-    n : int
-        Number of panels.
     size : pair of float
         Width and height in inches of a new panel.
 
     Returns
     -------
     array of Axes, shape (n,)
-
-    Examples
-    --------
-    >>> from slabfield.plots._inputs import check_panels
-    >>> check_panels(None, 3, (6, 2)).shape
-    (3,)
     """
     if ax is None:
         figure = Figure(figsize=(size[0], size[1] * n + 0.3), layout="constrained")

@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import shortest_path
 
+from slabfield.posterior.edge_support import LIKELY
+
 Array = NDArray[np.float64]
 
 # Pairs with a smaller closeness are placed like pairs of this closeness
@@ -24,16 +26,8 @@ BEND_POINTS = 25
 
 
 def strongest_coupling(probability: Array, strength: Array) -> float:
-    """Return the strength of the widest line of a network, independent of the threshold.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.plots._layout import strongest_coupling
-    >>> strongest_coupling(np.array([0.9, 0.1]), np.array([-1.5, 4.0]))
-    1.5
-    """
-    likely = float(np.max(np.abs(strength) * (probability >= 0.5), initial=0.0))
+    """Return the strength of the widest line of a network, independent of the threshold."""
+    likely = float(np.max(np.abs(strength) * (probability >= LIKELY), initial=0.0))
     return likely or float(np.max(np.abs(strength) * probability, initial=0.0)) or 1.0
 
 
@@ -51,14 +45,6 @@ def place_network(probability: Array, strength: Array) -> Array:
     -------
     array of shape (D, 2)
         Positions, as :func:`place_nodes` returns them.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.plots._layout import place_network
-    >>> pair = np.array([[0, 0.9], [0.9, 0]])
-    >>> place_network(pair, pair)[:, 0]
-    array([-1.,  1.])
     """
     strongest = strongest_coupling(probability, strength)
     return place_nodes(probability * np.minimum(np.abs(strength) / strongest, 1))
@@ -79,14 +65,6 @@ def place_nodes(closeness: Array) -> Array:
     -------
     array of shape (D, 2)
         Centered positions within [-1, 1]; the wider extent is horizontal.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.plots._layout import place_nodes
-    >>> chain = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], dtype=float)
-    >>> np.abs(place_nodes(chain)[:, 0]).round(2) + 0.0
-    array([1., 0., 1.])
     """
     n_nodes = closeness.shape[0]
     if n_nodes < 3:
@@ -120,14 +98,6 @@ def part_boxes(places: Array, sizes: Array, bounds: Array) -> Array:
     -------
     array of shape (D, 2)
         New centers. Some boxes still overlap if the area is too small for all of them.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.plots._layout import part_boxes
-    >>> part_boxes(np.array([[0, 0], [0.1, 0]]), np.full((2, 2), 0.5), np.ones(2)).round(2)
-    array([[-0.2,  0. ],
-           [ 0.3,  0. ]])
     """
     moved = np.array(places, dtype=np.float64)
     needed = (sizes[:, None] + sizes[None]) / 2
@@ -169,15 +139,6 @@ def bent_lines(
     -------
     list of arrays of shape (n, 2)
         Points of each line.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.plots._layout import bent_lines
-    >>> places = np.array([[-1, 0], [0, 0.02], [1, 0], [0, -1]])
-    >>> lines = bent_lines(places, np.full((4, 2), 0.2), np.array([0, 0]), np.array([1, 2]))
-    >>> len(lines[0]), bool(lines[1][:, 1].min() < -0.08)
-    (2, True)
     """
     return [_bent(places, sizes, int(i), int(j)) for i, j in zip(first, second, strict=True)]
 

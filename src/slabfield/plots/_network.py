@@ -101,14 +101,7 @@ def network(posterior: NetworkSource, threshold: float = 0.5, ax: Axes | None = 
 
 
 def network_size(n_nodes: int) -> tuple[float, float]:
-    """Return the width and height in inches of a plot of ``n_nodes`` nodes.
-
-    Examples
-    --------
-    >>> from slabfield.plots._network import network_size
-    >>> network_size(12)
-    (7.7, 6.16)
-    """
+    """Return the width and height in inches of a plot of ``n_nodes`` nodes."""
     side = float(np.clip(5.5 + 0.055 * n_nodes, 6, 16))
     return side * 1.25, side
 
@@ -149,18 +142,7 @@ def _opacity(probability: float) -> float:
 
 
 def draw_nodes(ax: Axes, places: Array, names: list[str], joined: set[int]) -> None:
-    """Write the names of the nodes at their positions; nodes without an edge are gray.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.plots._network import draw_nodes
-    >>> from slabfield.plots._style import new_axes
-    >>> ax = new_axes(4, 3)
-    >>> draw_nodes(ax, np.array([[-1.0, 0], [1, 0]]), ["sleep", "work"], {0, 1})
-    >>> [text.get_text() for text in ax.texts]
-    ['sleep', 'work']
-    """
+    """Write the names of the nodes at their positions; nodes without an edge are gray."""
     fontsize = _font_size(len(names))
     for k, name in enumerate(names):
         color = "black" if k in joined else GREY
@@ -183,18 +165,7 @@ def draw_nodes(ax: Axes, places: Array, names: list[str], joined: set[int]) -> N
 
 
 def fit_names(ax: Axes, places: Array, names: list[str]) -> tuple[Array, Array]:
-    """Move nodes so that their names do not overlap; return positions and sizes of the names.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.plots._network import fit_names
-    >>> from slabfield.plots._style import new_axes
-    >>> places = np.array([[-1, 0], [0, 0], [0.01, 0], [1, 0]])
-    >>> moved, sizes = fit_names(new_axes(4, 3), places, ["sleep", "work", "joy", "rest"])
-    >>> bool(np.abs(moved[2] - moved[1]).max() > 0.05)
-    True
-    """
+    """Move nodes so that their names do not overlap; return positions and sizes of the names."""
     unit = _font_size(len(names)) * ax.figure.dpi / 72
     letters = np.array([len(short_name(name)) for name in names])
     # A letter is about 0.62 of the font size wide; the rest is the frame and padding

@@ -76,21 +76,11 @@ def shares_of_ranks(values: Array, n_bins: int) -> Array:
     ----------
     values : array (chains, draws)
         Ties are broken at random, with a fixed seed.
-    n_bins : int
-        Number of bins.
 
     Returns
     -------
     array (chains, n_bins)
         Each row sums to 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.plots._rank import shares_of_ranks
-    >>> shares_of_ranks(np.array([[1.0, 2.0], [3.0, 4.0]]), 2)
-    array([[1., 0.],
-           [0., 1.]])
     """
     flat = values.ravel()
     ties = np.random.default_rng(0).random(flat.size)

@@ -60,20 +60,6 @@ def choose_series(posterior: object, what: Sequence[Any] | None) -> list[Series]
     -------
     list of Series
         At least one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield import Posterior
-    >>> from slabfield.draws import Draws
-    >>> from slabfield.plots._series import choose_series
-    >>> one = np.ones((2, 3))
-    >>> draws = Draws.from_dense(
-    ...     one[..., None], one[..., None] == 1, np.zeros((2, 3, 2)), one / 2, one, one
-    ... )
-    >>> posterior = Posterior(draws, ["sleep", "work"], {})
-    >>> [series.label for series in choose_series(posterior, ["p0", ("sleep", "work")])]
-    ['p0', 'sleep - work']
     """
     checked: Posterior = check_posterior(posterior)
     if what is None:
@@ -88,29 +74,13 @@ def choose_series(posterior: object, what: Sequence[Any] | None) -> list[Series]
 
 
 def effective_draws(series: Series) -> tuple[float, float]:
-    """R-hat and effective draws of a series; NaN if it never changes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.plots._series import Series, effective_draws
-    >>> effective_draws(Series("p0", np.ones((2, 100))))
-    (nan, nan)
-    """
+    """R-hat and effective draws of a series; NaN if it never changes."""
     rhat, ess = rhat_and_ess(series.values[..., None])
     return float(rhat[0]), float(ess[0])
 
 
 def summary(series: Series) -> str:
-    """Describe a series: its name, R-hat and effective draws.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.plots._series import Series, summary
-    >>> summary(Series("p0", np.ones((2, 100))))
-    'p0: never changes'
-    """
+    """Describe a series: its name, R-hat and effective draws."""
     if not series.varies:
         return f"{series.label}: never changes"
     rhat, ess = effective_draws(series)

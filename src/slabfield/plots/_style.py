@@ -36,8 +36,6 @@ def short_name(name: str, longest: int = MAX_NAME_LENGTH) -> str:
     ----------
     name : str
         Any text; line breaks and other control characters become spaces.
-    longest : int
-        Maximum number of characters.
 
     Returns
     -------
@@ -57,45 +55,18 @@ def short_name(name: str, longest: int = MAX_NAME_LENGTH) -> str:
 def edge_names(
     posterior: Posterior, edges: ArrayLike | None = None, longest: int = MAX_NAME_LENGTH
 ) -> list[str]:
-    """Return the names of all edges, or of some: the names of the nodes, cut, with a hyphen.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> from slabfield.models.interactions import Interactions
-    >>> from slabfield.plots._style import edge_names
-    >>> names = ["sleep", "work", "joy"]
-    >>> posterior = SimpleNamespace(interactions=Interactions.pairs(3), feature_names=names)
-    >>> edge_names(posterior, [0, 2])
-    ['sleep - work', 'work - joy']
-    """
+    """Return the names of all edges, or of some: the names of the nodes, cut, with a hyphen."""
     names = [short_name(name, longest) for name in posterior.feature_names]
     return posterior.interactions.labels(names, edges)
 
 
 def new_axes(width: float, height: float) -> Axes:
-    """Return the axes of a new figure.
-
-    Examples
-    --------
-    >>> from slabfield.plots._style import new_axes
-    >>> new_axes(4, 3).figure.get_size_inches()
-    array([4., 3.])
-    """
+    """Return the axes of a new figure."""
     return Figure(figsize=(width, height), layout="constrained").add_subplot()
 
 
 def tidy(ax: Axes, grid: str | None = None) -> None:
-    """Remove the top and right spines, reduce font sizes, and optionally add a light grid.
-
-    Examples
-    --------
-    >>> from slabfield.plots._style import new_axes, tidy
-    >>> ax = new_axes(4, 3)
-    >>> tidy(ax, grid="x")
-    >>> ax.spines["top"].get_visible()
-    False
-    """
+    """Remove the top and right spines, reduce font sizes, and optionally add a light grid."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.tick_params(labelsize=SMALL)
     ax.xaxis.label.set_fontsize(NORMAL)
@@ -106,16 +77,7 @@ def tidy(ax: Axes, grid: str | None = None) -> None:
 
 
 def headline(ax: Axes, text: str) -> None:
-    """Write a title above the plot, on the left.
-
-    Examples
-    --------
-    >>> from slabfield.plots._style import headline, new_axes
-    >>> ax = new_axes(4, 3)
-    >>> headline(ax, "3 edges")
-    >>> ax.get_title(loc="left")
-    '3 edges'
-    """
+    """Write a title above the plot, on the left."""
     ax.set_title(text, loc="left", fontsize=10, color=GREY, **PLAIN)
 
 

@@ -7,7 +7,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-THRESHOLDS = (0.5, 0.9, 0.99)
+from slabfield.posterior.edge_support import LIKELY, SUPPORTED
+
+THRESHOLDS = (LIKELY, SUPPORTED, 0.99)
 # Edges per node, on average, that are still readable
 MAX_EDGES_PER_NODE = 3
 
@@ -21,16 +23,7 @@ class HasProbability(Protocol):
 
 
 def readable_threshold(posterior: HasProbability) -> float:
-    """Choose the lowest threshold that leaves at most a few edges per node.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> import numpy as np
-    >>> from slabfield.plots._threshold import readable_threshold
-    >>> readable_threshold(SimpleNamespace(inclusion_probability=np.full((20, 20), 0.7)))
-    0.9
-    """
+    """Choose the lowest threshold that leaves at most a few edges per node."""
     probability = posterior.inclusion_probability
     for threshold in THRESHOLDS:
         if (probability >= threshold).sum() <= 2 * MAX_EDGES_PER_NODE * len(probability):

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from slabfield.posterior.edge_support import LIKELY
 from slabfield.posterior.summaries import Summaries
 from slabfield.validation import InputError, check_number, check_positive_int
 
@@ -103,7 +104,7 @@ class Structure(Summaries):
         This is the median probability model of Barbieri and Berger (2004); it minimizes the
         expected number of wrong edges.
         """
-        return np.asarray(self.inclusion_probability >= 0.5)
+        return np.asarray(self.inclusion_probability >= LIKELY)
 
     def edges_at_fdr(self, rate: float) -> Graph:
         """Return the largest set of edges whose Bayesian false discovery rate is at most ``rate``.

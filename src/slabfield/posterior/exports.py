@@ -21,20 +21,6 @@ def write_edges(edges: pd.DataFrame, path: Path) -> None:
     """Write the table of edges as CSV.
 
     A name that a spreadsheet would read as a formula gets a leading single quote.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> import pandas as pd
-    >>> from slabfield.posterior.exports import write_edges
-    >>> edges = pd.DataFrame({"node_1": ["=1+1"], "node_2": ["b"], "mean": [0.5]})
-    >>> with TemporaryDirectory() as folder:
-    ...     write_edges(edges, Path(folder) / "edges.csv")
-    ...     print((Path(folder) / "edges.csv").read_text())
-    node_1,node_2,mean
-    '=1+1,b,0.5
-    <BLANKLINE>
     """
     safe = edges.copy()
     for column in ("node_1", "node_2"):
@@ -53,23 +39,6 @@ def read_edges(path: str | os.PathLike[str]) -> pd.DataFrame:
     ----------
     path : str or path
         A file that :func:`write_edges` wrote, such as ``edges.csv``.
-
-    Returns
-    -------
-    DataFrame
-        Its rows and columns.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> import pandas as pd
-    >>> from slabfield.posterior.exports import read_edges, write_edges
-    >>> edges = pd.DataFrame({"node_1": ["=1+1"], "node_2": ["NA"], "mean": [0.5]})
-    >>> with TemporaryDirectory() as folder:
-    ...     write_edges(edges, Path(folder) / "edges.csv")
-    ...     read_edges(Path(folder) / "edges.csv")["node_1"][0]
-    '=1+1'
     """
     import pandas as pd
 
@@ -93,20 +62,7 @@ def write_graph(graph: Any, path: str | os.PathLike[str], form: str) -> None:
     ----------
     graph : networkx.Graph
         Graph whose nodes are strings.
-    path : str or path
-        The file, in an existing folder.
     form : {"graphml", "gexf"}
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> import networkx as nx
-    >>> from slabfield.posterior.exports import write_graph
-    >>> with TemporaryDirectory() as folder:
-    ...     write_graph(nx.path_graph(["sleep", "work"]), Path(folder) / "a.graphml", "graphml")
-    ...     nx.read_graphml(Path(folder) / "a.graphml").number_of_edges()
-    1
     """
     import networkx as nx
 
@@ -133,24 +89,11 @@ def harmless_name(name: str) -> str:
     """Put a single quote before a name that a spreadsheet would read as a formula.
 
     Names that already have such a quote get another one, so that :func:`original_name` is exact.
-
-    Examples
-    --------
-    >>> from slabfield.posterior.exports import harmless_name
-    >>> harmless_name("=1+1"), harmless_name("sleep")
-    ("'=1+1", 'sleep')
     """
     return f"'{name}" if name.lstrip("'").startswith(FORMULA_STARTS) else name
 
 
 def original_name(written: str) -> str:
-    """Undo :func:`harmless_name`.
-
-    Examples
-    --------
-    >>> from slabfield.posterior.exports import original_name
-    >>> original_name("'=1+1"), original_name("'tis")
-    ('=1+1', "'tis")
-    """
+    """Undo :func:`harmless_name`."""
     quoted = written.startswith("'") and written.lstrip("'").startswith(FORMULA_STARTS)
     return written[1:] if quoted else written

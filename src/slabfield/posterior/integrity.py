@@ -1,58 +1,38 @@
-"""Checksum of a stored posterior: a final line with the SHA-256 digest of everything before it.
+"""Checksum of a stored posterior: the last line of its file.
 
 HDF5 ignores trailing bytes, so other programs open such a file like any other.
 """
 
 from __future__ import annotations
 
-import re
+import os
 from pathlib import Path
+from typing import BinaryIO
 
-from slabfield.io.atomic import digest_of
+from slabfield.io import checksum
 from slabfield.validation import InputError
 
 # Version of the file format
 FORMAT = 1
+# Kind of file in the checksum line
+KIND = "posterior"
+CHECKSUM_LENGTH = checksum.checksum_length(KIND)
 HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
-CHECKSUM_MARK = re.compile(rb"\nslabfield posterior format ([0-9]{4}) sha256 ([0-9a-f]{64})\n")
-# Length of the checksum line in bytes
-CHECKSUM_LENGTH = 105
 SAVE_AGAIN = "Take another copy, or fit and save again"
 
 
 def append_checksum(path: Path, version: int = FORMAT) -> None:
-    """Append the line with the digest of the file.
-
-    Parameters
-    ----------
-    path : Path
-        A file that is otherwise complete.
-    version : int
-        Version of the file format.
-    """
-    head = b"\nslabfield posterior format %04d sha256 " % version
-    with open(path, "rb+") as file:
-        digest = digest_of(file, path.stat().st_size, head)
-        file.write(head + digest.encode() + b"\n")
+    """Append the checksum line to a posterior that is otherwise complete."""
+    checksum.append_checksum(path, KIND, version)
 
 
 def check_checksum(path: Path) -> None:
-    """Raise an InputError unless the file is an undamaged posterior that this version can read.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    """
+    """Raise an InputError unless the file is an undamaged posterior that this version can read."""
     try:
         if path.is_dir():
             raise InputError(f"{path} must be a posterior file; found a folder. Name a file.")
-        size = path.stat().st_size
         with open(path, "rb") as file:
-            begin = file.read(len(HDF5_SIGNATURE))
-            file.seek(max(size - CHECKSUM_LENGTH, 0))
-            last_line = file.read(CHECKSUM_LENGTH)
-        _check(path, begin, last_line, size)
+            _check(path, file)
     except (OSError, ValueError) as error:
         if isinstance(error, InputError):
             raise
@@ -63,29 +43,28 @@ def check_checksum(path: Path) -> None:
         ) from None
 
 
-def _check(path: Path, begin: bytes, last_line: bytes, size: int) -> None:
+def _check(path: Path, file: BinaryIO) -> None:
+    begin = file.read(len(HDF5_SIGNATURE))
     if begin != HDF5_SIGNATURE:
         found = "an empty file" if not begin else f"a file that begins with {begin!r}"
         raise InputError(
             f"{path} must be a posterior that Posterior.save wrote, which is a NetCDF-4 file; "
             f"found {found}. Name another file."
         )
-    match = CHECKSUM_MARK.fullmatch(last_line)
-    if match is None:
+    last_line = checksum.read_checksum(file, KIND)
+    if last_line is None:
         raise InputError(
             f"{path} must end with the checksum line that Posterior.save writes; found something "
             "else. The file was cut short, or another program wrote or changed it "
             f"(xarray.open_datatree may still open it). {SAVE_AGAIN}."
         )
-    head = last_line[: match.start(2)]
-    with open(path, "rb") as file:
-        digest = digest_of(file, size - CHECKSUM_LENGTH, head)
-    if digest != match[2].decode():
+    if not last_line.intact:
+        size = file.seek(0, os.SEEK_END)
         raise InputError(
             f"{path} is damaged: the checksum does not match its {size:,} bytes. {SAVE_AGAIN}."
         )
-    if int(match[1]) > FORMAT:
+    if last_line.version > FORMAT:
         raise InputError(
-            f"{path} has format {int(match[1])}; this version of slabfield reads up to format "
-            f"{FORMAT}. Install a newer slabfield."
+            f"{path} has format {last_line.version}; this version of slabfield reads up to "
+            f"format {FORMAT}. Install a newer slabfield."
         )

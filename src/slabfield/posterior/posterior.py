@@ -21,6 +21,7 @@ from slabfield.posterior.diagnostics import (
     find_problems,
     rhat_and_ess,
 )
+from slabfield.posterior.edge_support import LIKELY, count_edges
 from slabfield.posterior.evidence import Structure
 from slabfield.posterior.exports import write_edges
 from slabfield.posterior.graphs import Networks
@@ -273,8 +274,8 @@ class Posterior(Couplings, Structure, Networks):
 
     def __repr__(self) -> str:
         chains, draws = self.draws.p0.shape
-        edges = int(np.sum(self.edge_probability >= 0.5))
+        edges = count_edges(self.edge_probability).likely
         return (
             f"<Posterior of {self.n_nodes} nodes by {self.settings.get('engine')}: {chains} chains "
-            f"of {draws} draws, {edges} edges of probability 0.5 or more>"
+            f"of {draws} draws, {edges} edges of probability {LIKELY:g} or more>"
         )

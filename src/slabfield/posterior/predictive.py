@@ -55,26 +55,6 @@ def replicate_pairs(
         Posterior to draw from.
     n_rows, n_draws : int
         Rows of a data set, and number of data sets, from evenly spaced draws.
-    seed : int
-        Random seed.
-
-    Returns
-    -------
-    PredictiveReplicates
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield import Posterior
-    >>> from slabfield.draws import Draws
-    >>> from slabfield.posterior.predictive import replicate_pairs
-    >>> one = np.ones((1, 3))
-    >>> draws = Draws.from_dense(
-    ...     one[..., None], one[..., None] > 2, np.full((1, 3, 2), 50.0), one, one, one
-    ... )
-    >>> replicate_pairs(Posterior(draws, ["sleep", "work"], {}), 10, 2, seed=0).pairs[0]
-    array([[1., 1.],
-           [1., 1.]])
     """
     rng = np.random.default_rng(seed)
     n_nodes = posterior.n_nodes

@@ -34,14 +34,6 @@ def chain_progress(
     ------
     Watch
         The ``reporter`` of :func:`slabfield.chains.parallel.run_chains`.
-
-    Examples
-    --------
-    >>> from slabfield.progress import chain_progress
-    >>> with chain_progress(n_chains=2, n_warmup=5, n_draws=10) as watch:
-    ...     watch(0)(5)
-    ...     watch.snapshot().chains[0].warmup
-    5
     """
     watch = Watch(n_chains, n_warmup, n_draws, auto, deadline)
     if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":

@@ -41,16 +41,7 @@ def show_lines(watch: Watch) -> Iterator[None]:
 
 
 def line(view: View) -> str:
-    """Format the progress of the chains as one line.
-
-    Examples
-    --------
-    >>> from slabfield.progress.lines import line
-    >>> from slabfield.progress.watch import ChainView, View
-    >>> chain = ChainView(warmup=200, draws=250, rate=100.0, n_edges=14)
-    >>> line(View([chain] * 4, 200, 500, False, 9.0, 0.64, 400.0, 2.5, 1.0123, 310.2))
-    'draws 1,000 of 2,000, 400 per second, 14 edges, R-hat 1.012, 310 effective draws, 2 s left'
-    """
+    """Format the progress of the chains as one line."""
     if not view.started:
         return f"starting, {view.elapsed:.0f} s so far (the first run compiles)"
     if view.warming_up:

@@ -37,17 +37,7 @@ def show_live(watch: Watch) -> Iterator[None]:
 
 
 def render(view: View) -> Group:
-    """Lay out the progress of the chains as a table.
-
-    Examples
-    --------
-    >>> from slabfield.progress.live import render
-    >>> from slabfield.progress.watch import ChainView, View
-    >>> chain = ChainView(warmup=200, draws=250, rate=100.0, n_edges=14)
-    >>> view = View([chain] * 4, 200, 500, False, 9.0, 0.64, 400.0, 2.5, 1.0123, 310.2)
-    >>> len(render(view).renderables)
-    2
-    """
+    """Lay out the progress of the chains as a table."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("Chain", justify="right")
     table.add_column("")

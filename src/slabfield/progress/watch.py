@@ -74,14 +74,6 @@ class Watch:
     ----------
     n_chains, n_warmup, n_draws, auto, deadline
         As for :func:`slabfield.progress.chain_progress`.
-
-    Examples
-    --------
-    >>> from slabfield.progress import Watch
-    >>> watch = Watch(n_chains=2, n_warmup=10, n_draws=10, auto=False)
-    >>> watch(1)(10)
-    >>> watch.snapshot().share
-    0.25
     """
 
     def __init__(

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import slabfield
 from slabfield.io.atomic import check_target, write_atomically
+from slabfield.posterior.edge_support import LIKELY_ABSENT, SUPPORTED, count_edges
 from slabfield.report.payload import report_payload
-from slabfield.report.text import all_settings, count_edges, main_settings, sentences, verdict
+from slabfield.report.text import all_settings, main_settings, sentences, verdict
 
 if TYPE_CHECKING:
     from slabfield.posterior import Posterior
@@ -60,7 +61,7 @@ def make_page(posterior: Posterior) -> str:
     """Return the report as HTML."""
     style, script = _read("report.css"), _script()
     engine = str(posterior.settings.get("engine", "unknown"))
-    draws, counts = posterior.draws, count_edges(posterior)
+    draws, counts = posterior.draws, count_edges(posterior.edge_probability)
     rows = posterior.settings.get("n_rows")
     subtitle = [f"{posterior.n_nodes} nodes"] + ([f"{rows:,} rows"] if rows else [])
     subtitle += [f"engine: {engine}", f"{draws.n_chains} chains of {draws.n_draws:,} draws"]
@@ -73,6 +74,8 @@ def make_page(posterior: Posterior) -> str:
         supported=f"{counts.supported:,}",
         undecided=f"{counts.undecided:,}",
         absent=f"{counts.absent:,}",
+        support_limit=f"{SUPPORTED:g}",
+        absence_limit=f"{LIKELY_ABSENT:g}",
         converged="Converged" if posterior.converged else "Not converged",
         convergence_note="the chains agree" if posterior.converged else "read with care",
         state="good" if posterior.converged else "bad",

@@ -20,6 +20,7 @@ from slabfield.posterior.diagnostics import (
     unconverged_biases,
     unconverged_edges,
 )
+from slabfield.posterior.edge_support import LIKELY_ABSENT, SUPPORTED
 from slabfield.validation import InputError
 
 if TYPE_CHECKING:
@@ -47,30 +48,12 @@ GLOBAL_QUANTITIES = {
 def report_payload(posterior: Posterior) -> dict[str, Any]:
     """Collect the data of the report in a form that JSON can represent.
 
-    Parameters
-    ----------
-    posterior : Posterior
-        Result of a run.
-
     Returns
     -------
     dict
-        ``nodes`` and ``edges`` as lists of equal length, ``network`` (limits of its controls), and
-        ``convergence``. NaN and infinity are replaced by ``None`` and ``"Infinity"``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield import Posterior
-    >>> from slabfield.draws import Draws
-    >>> from slabfield.report.payload import report_payload
-    >>> one = np.ones((2, 4))
-    >>> draws = Draws.from_dense(
-    ...     one[..., None], one[..., None] == 1, np.zeros((2, 4, 2)), one / 2, one, one
-    ... )
-    >>> payload = report_payload(Posterior(draws, ["sleep", "work"], {"engine": "exact"}))
-    >>> payload["nodes"]["name"], payload["edges"]["probability"], payload["edges"]["mean"]
-    (['sleep', 'work'], [1.0], [1.0])
+        ``nodes`` and ``edges`` as lists of equal length, ``support`` (limits of the inclusion
+        probability), ``network`` (limits of its controls), and ``convergence``. NaN and
+        infinity are replaced by ``None`` and ``"Infinity"``.
     """
     kept, min_threshold = _kept_edges(posterior.edge_probability)
     probability = posterior.inclusion_probability
@@ -78,6 +61,7 @@ def report_payload(posterior: Posterior) -> dict[str, Any]:
     return {
         "nodes": _nodes(posterior, probability, strength),
         "edges": _edges(posterior, kept),
+        "support": {"supported": SUPPORTED, "absent": LIKELY_ABSENT},
         "network": {
             "strongest": _number(strongest_coupling(probability, strength)),
             "threshold": max(readable_threshold(posterior), min_threshold),

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from slabfield.posterior.edge_support import SUPPORTED, summary_sentence
 
 if TYPE_CHECKING:
     from slabfield.posterior import Posterior
 
-# Inclusion probabilities of edges that are likely absent (at most) and supported (at least)
-ABSENT, SUPPORTED = 0.1, 0.9
 # Edges named in the summary
 MAX_NAMED = 5
 # Columns whose coding is described
@@ -26,49 +26,9 @@ ENGINES = {
 }
 
 
-class Counts(NamedTuple):
-    """Numbers of supported, undecided and likely absent edges."""
-
-    supported: int
-    undecided: int
-    absent: int
-
-
-def count_edges(posterior: Posterior) -> Counts:
-    """Count edges by inclusion probability."""
-    probability = posterior.edge_probability
-    supported = int(np.sum(probability >= SUPPORTED))
-    absent = int(np.sum(probability <= ABSENT))
-    return Counts(supported, probability.size - supported - absent, absent)
-
-
 def sentences(posterior: Posterior) -> list[str]:
-    """Summarize the findings in sentences.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield import Posterior
-    >>> from slabfield.draws import Draws
-    >>> from slabfield.report.text import sentences
-    >>> one = np.ones((2, 4))
-    >>> draws = Draws.from_dense(
-    ...     one[..., None], one[..., None] == 1, np.zeros((2, 4, 2)), one / 2, one, one
-    ... )
-    >>> for sentence in sentences(Posterior(draws, ["sleep", "work"], {"engine": "exact"})):
-    ...     print(sentence)
-    Of 1 possible edge between 2 nodes, 1 is supported by the data (inclusion probability 0.9 or \
-more), 0 are undecided and 0 likely absent (0.1 or less).
-    The strongest supported edge: sleep - work (coupling 1.00).
-    """
-    counts, n_edges = count_edges(posterior), posterior.draws.n_edges
-    found = [
-        f"Of {n_edges:,} possible {'edge' if n_edges == 1 else 'edges'} between "
-        f"{posterior.n_nodes} nodes, {counts.supported:,} {_are(counts.supported)} supported by "
-        f"the data (inclusion probability {SUPPORTED:g} or more), {counts.undecided:,} "
-        f"{_are(counts.undecided)} undecided and {counts.absent:,} likely absent ({ABSENT:g} or "
-        "less)."
-    ]
+    """Summarize the findings in sentences."""
+    found = [summary_sentence(posterior.edge_probability)]
     named = _strongest(posterior)
     if named:
         edges = "edge" if len(named) == 1 else "edges"
@@ -189,7 +149,3 @@ def _shortened(value: Any) -> Any:
             return f"{len(value):,} values"
         return [_shortened(each) for each in value]
     return value
-
-
-def _are(count: int) -> str:
-    return "is" if count == 1 else "are"

@@ -27,14 +27,6 @@ class Piece(NamedTuple):
     """A call whose result is cached: a module-level function and its arguments.
 
     Arguments are numbers, strings, None, and tuples of these; the result is a dict of arrays.
-
-    Examples
-    --------
-    >>> from slabfield.reproduce.cache import Piece
-    >>> def double(x):
-    ...     return {"y": 2 * x}
-    >>> Piece(double, {"x": 2}).call()["y"]
-    array(4)
     """
 
     function: Callable[..., Mapping[str, Any]]
@@ -55,20 +47,7 @@ class Piece(NamedTuple):
 
 
 class Cache:
-    """A folder of results; each is a file that is written atomically.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> import numpy as np
-    >>> from slabfield.reproduce.cache import Cache
-    >>> with TemporaryDirectory() as folder:
-    ...     cache = Cache(Path(folder))
-    ...     cache.store("some-key", {"y": np.arange(3)})
-    ...     cache.has("some-key"), cache.load("some-key")["y"]
-    (True, array([0, 1, 2]))
-    """
+    """A folder of results; each is a file that is written atomically."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

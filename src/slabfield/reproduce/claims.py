@@ -181,12 +181,6 @@ def judge(claim: Claim, tables: Mapping[str, pd.DataFrame]) -> Verdict:
     -------
     Verdict
         With the numbers that it is based on.
-
-    Examples
-    --------
-    >>> from slabfield.reproduce.claims import CLAIMS, judge
-    >>> judge(CLAIMS[0], {}).verdict
-    'not measured at this scale'
     """
     missing = [name for name in claim.tables if name not in tables]
     if missing:

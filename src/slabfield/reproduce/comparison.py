@@ -48,18 +48,8 @@ def estimators(seed: int | None, n_jobs: int | None, **settings: Any) -> dict[st
 
     Parameters
     ----------
-    seed : int, optional
-        Seed of draws and folds.
-    n_jobs : int, optional
-        Chains, nodes or folds run in parallel.
     **settings
         Other parameters of `SpikeSlabMRF`.
-
-    Examples
-    --------
-    >>> from slabfield.reproduce.comparison import estimators
-    >>> list(estimators(0, 1))[:2]
-    ['slabfield', 'L1 neighborhood, max']
     """
     shared: dict[str, Any] = {"random_state": seed, "n_jobs": n_jobs}
     return {
@@ -76,24 +66,13 @@ def split_rows(n_rows: int, held_out: float, seed: int | None) -> tuple[Any, Any
 
     Parameters
     ----------
-    n_rows : int
-        Rows of the table.
     held_out : float
         Share of test rows.
-    seed : int, optional
-        Seed of the split.
 
     Returns
     -------
     train, test : arrays of int
         Indices in increasing order.
-
-    Examples
-    --------
-    >>> from slabfield.reproduce.comparison import split_rows
-    >>> train, test = split_rows(40, 0.25, seed=0)
-    >>> len(train), len(test)
-    (30, 10)
     """
     if n_rows < MIN_ROWS:
         raise validation.InputError(
@@ -106,14 +85,7 @@ def split_rows(n_rows: int, held_out: float, seed: int | None) -> tuple[Any, Any
 
 
 def random_groups(n_nodes: int, n_rows: int, seed: int | None) -> NDArray[np.int64]:
-    """Draw a random group of up to nine nodes for each row.
-
-    Examples
-    --------
-    >>> from slabfield.reproduce.comparison import random_groups
-    >>> random_groups(30, 4, seed=0).shape, random_groups(5, 4, seed=0).shape
-    ((4, 9), (4, 5))
-    """
+    """Draw a random group of up to nine nodes for each row."""
     keys = np.random.default_rng(seed).random((n_rows, n_nodes))
     return np.argsort(keys, axis=1)[:, : min(GROUP_SIZE, n_nodes)].astype(np.int64)
 
@@ -130,8 +102,6 @@ def score_method(
 
     Parameters
     ----------
-    name : str
-        Name of the method.
     estimator : estimator
         Fitted in place.
     train, test : arrays of 0 and 1
@@ -145,16 +115,6 @@ def score_method(
     -------
     list of Score
         CPU time is that of the fit, over all threads, without compilation; NaN on a cluster.
-
-    Examples
-    --------
-    >>> from slabfield.datasets import make_block
-    >>> from slabfield.baselines import ChowLiuTree
-    >>> from slabfield.reproduce.comparison import random_groups, score_method
-    >>> rows = make_block(100, random_state=1).rows
-    >>> tree, = score_method("tree", ChowLiuTree(), rows[:50], rows[50:], random_groups(12, 50, 0))
-    >>> round(tree.density, 3)
-    0.167
     """
     if client is None:
         _compile(estimator, train)
@@ -186,17 +146,7 @@ def compare(
     advance: Callable[[str], None] = lambda name: None,
     client: Client | None = None,
 ) -> list[Score]:
-    """Fit and score all methods, one after the other, so that times are comparable.
-
-    Examples
-    --------
-    >>> from slabfield.datasets import make_block
-    >>> from slabfield.reproduce.comparison import compare, estimators
-    >>> rows = make_block(100, random_state=1).rows
-    >>> methods = estimators(0, 1, n_draws=20, n_warmup=5, n_chains=1)
-    >>> [score.method for score in compare(methods, rows[:70], rows[70:], seed=0)][:2]
-    ['slabfield, mixture of draws', 'slabfield, one field']
-    """
+    """Fit and score all methods, one after the other, so that times are comparable."""
     groups = random_groups(train.shape[1], len(test), seed)
     scores = []
     for name, estimator in methods.items():
@@ -218,8 +168,6 @@ def score_file(
         One of `estimators`.
     n_train, n_test : int
         Rows taken from the start of each array.
-    seed : int
-        Seed of draws, folds and groups.
     settings : pairs of name and value
         Parameters of `SpikeSlabMRF`.
 

@@ -17,15 +17,7 @@ TEST_SEED = 1_000_000
 
 
 class DataSet(NamedTuple):
-    """Specification of a data set: kind, seed and numbers of rows.
-
-    Examples
-    --------
-    >>> from slabfield.reproduce.data_sets import DataSet, open_data_set
-    >>> data = open_data_set(DataSet("lattice", seed=1, n_rows=50, n_test=10, side=4))
-    >>> data.train.shape, data.test.shape, data.groups.shape, data.truth.n_edges
-    ((50, 16), (10, 16), (10, 9), 24)
-    """
+    """Specification of a data set: kind, seed and numbers of rows."""
 
     kind: str
     seed: int

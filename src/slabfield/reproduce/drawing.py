@@ -33,14 +33,7 @@ SINGLE_SIZE = 11.0
 
 
 def new_figure(n_columns: int = 1, n_rows: int = 1, width: float = 4.6, height: float = 3.7) -> Any:
-    """Make a figure and its axes, an array of shape (rows, columns).
-
-    Examples
-    --------
-    >>> from slabfield.reproduce.drawing import new_figure
-    >>> new_figure(3)[1].shape
-    (1, 3)
-    """
+    """Make a figure and its axes, an array of shape (rows, columns)."""
     figure = Figure(figsize=(width * n_columns, height * n_rows), layout="constrained")
     return figure, figure.subplots(n_rows, n_columns, squeeze=False)
 
@@ -52,14 +45,8 @@ def curve(axes: Axes, table: pd.DataFrame, method: str, x: str, y: str) -> None:
 
     Parameters
     ----------
-    axes : matplotlib Axes
-        Where to draw.
     table : DataFrame
         As ``score_table`` returns it.
-    method : str
-        Name of the method.
-    x, y : str
-        Columns.
     """
     mine = table[table["method"] == method]
     if mine.empty:

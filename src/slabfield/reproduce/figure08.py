@@ -70,16 +70,6 @@ def at_density(
     -------
     p0, threshold, edges
         Edges are couplings, 0 where absent.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.reproduce.figure08 import at_density
-    >>> probability = np.array([0.9, 0.45, 0.2, 0.1])
-    >>> edges = np.where(probability > 0.5, 1.0, 0)
-    >>> fit = {"probability": probability, "edges": edges, "mean": np.ones(4)}
-    >>> at_density([0.3], [fit], 0.5)
-    (0.3, 0.45, array([1., 1., 0., 0.]))
     """
     k = int(np.argmin([abs((fit["edges"] != 0).mean() - density) for fit in fits]))
     probability = fits[k]["probability"]

@@ -55,8 +55,6 @@ def fit_bayes(
 
     Parameters
     ----------
-    data_set : DataSet
-        The data set.
     p0 : float, optional
         Fixed value; None learns it.
     likelihood : {"particles", "exact"}
@@ -69,15 +67,6 @@ def fit_bayes(
     dict of arrays
         Summaries of edges and draws, fields of 100 draws (``draw_bias``, ``draw_edges``), the
         posterior-mean field (``bias``, ``edges``), and ``cll_bayes`` and ``cll_pm``.
-
-    Examples
-    --------
-    >>> from slabfield.reproduce.fitted_models import fit_bayes
-    >>> from slabfield.reproduce.data_sets import DataSet
-    >>> short = [("n_draws", 20), ("n_warmup", 5), ("n_chains", 1)]
-    >>> found = fit_bayes(DataSet("block", 1, 50, 10), likelihood="exact", settings=short)
-    >>> found["edges"].shape, found["draw_edges"].shape
-    ((66,), (20, 66))
     """
     data = open_data_set(data_set)
     params: dict[str, Any] = {"random_state": data_set[1], "n_jobs": 1, **dict(settings)}
@@ -136,23 +125,12 @@ def fit_path(data_set: Sequence[Any], method: str, n_strengths: int) -> dict[str
 
     Parameters
     ----------
-    data_set : DataSet
-        The data set.
     method : {"Wain Max", "Wain Min", "MLE"}
-    n_strengths : int
-        Number of strengths.
 
     Returns
     -------
     dict of arrays
         ``strengths``, and ``bias``, ``edges`` and ``cll`` at each of them.
-
-    Examples
-    --------
-    >>> from slabfield.reproduce.fitted_models import fit_path
-    >>> from slabfield.reproduce.data_sets import DataSet
-    >>> fit_path(DataSet("block", 1, 50, 10), "MLE", 5)["edges"].shape
-    (5, 66)
     """
     data = open_data_set(data_set)
     solver = L1[method]
@@ -170,15 +148,7 @@ def fit_path(data_set: Sequence[Any], method: str, n_strengths: int) -> dict[str
 
 
 def true_cll(data_set: Sequence[Any]) -> dict[str, Any]:
-    """Score the true field of a data set on the test rows.
-
-    Examples
-    --------
-    >>> from slabfield.reproduce.fitted_models import true_cll
-    >>> from slabfield.reproduce.data_sets import DataSet
-    >>> bool(true_cll(DataSet("block", 1, 50, 10))["cll"] < 0)
-    True
-    """
+    """Score the true field of a data set on the test rows."""
     data = open_data_set(data_set)
     return {"cll": mean_cll(data.truth, data)}
 

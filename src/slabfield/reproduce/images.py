@@ -26,21 +26,11 @@ def gibbs_samples(bias: Array, edges: Array, n: int, n_sweeps: int, seed: int) -
         Couplings of all pairs.
     n : int
         Samples per field.
-    n_sweeps : int
-        Gibbs sweeps of each run.
-    seed : int
 
     Returns
     -------
     array (K * n, D)
         Final states of the runs.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.reproduce.images import gibbs_samples
-    >>> gibbs_samples(np.array([-50.0, 50.0]), np.zeros(1), 3, 1, seed=0).mean(axis=0)
-    array([0., 1.])
     """
     rng = np.random.default_rng(seed)
     parts = []

@@ -41,14 +41,6 @@ def fit_langevin(
     dict of arrays
         For each parameter (biases, then edges) ``mean`` and ``sd``, ``autocorrelation`` at lags in
         draws, and ``time``, the integrated autocorrelation time in iterations.
-
-    Examples
-    --------
-    >>> from slabfield.reproduce.langevin_runs import fit_langevin
-    >>> from slabfield.reproduce.data_sets import DataSet
-    >>> found = fit_langevin(DataSet("block", 1, 50, 1), None, None, 40, 5, 1)
-    >>> found["mean"].shape == found["sd"].shape
-    True
     """
     data = open_data_set(data_set)
     assert data.truth is not None
@@ -74,15 +66,7 @@ def fit_langevin(
 
 
 def autocorrelation(series: Array) -> Array:
-    """Autocorrelation of each column, by lag.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.reproduce.langevin_runs import autocorrelation
-    >>> autocorrelation(np.array([[1.0], [-1.0], [1.0], [-1.0]]))[:2, 0]
-    array([ 1.  , -0.75])
-    """
+    """Autocorrelation of each column, by lag."""
     n = len(series)
     centered = series - series.mean(axis=0)
     power = np.abs(np.fft.rfft(centered, 2 * n, axis=0)) ** 2
@@ -91,15 +75,7 @@ def autocorrelation(series: Array) -> Array:
 
 
 def integrated_time(correlation: Array) -> Array:
-    """Integrated autocorrelation time in draws, summed up to a window of five such times.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.reproduce.langevin_runs import integrated_time
-    >>> integrated_time(0.5 ** np.arange(100.0)[:, None]).round(2)
-    array([3.])
-    """
+    """Integrated autocorrelation time in draws, summed up to a window of five such times."""
     sums = 2 * np.cumsum(correlation, axis=0) - 1
     windows = np.arange(len(sums))[:, None] >= 5 * sums
     first = np.where(windows.any(axis=0), windows.argmax(axis=0), len(sums) - 1)

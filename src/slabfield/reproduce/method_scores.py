@@ -104,15 +104,9 @@ def score_table(
 
     Parameters
     ----------
-    bench : Workbench
-        Workbench that runs the pieces.
-    sets : sequence of DataSet
-        The data sets.
     p0s : sequence of float or None
         Settings of Bayesian models: None learns p0 ("Bayes", "Bayes PM"), a number fixes it
         ("Bayes p0", "Bayes PM p0").
-    label : str
-        Name in progress messages.
     methods : sequence of str
         L1 methods.
     likelihood : {"particles", "exact"}

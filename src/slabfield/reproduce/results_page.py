@@ -37,30 +37,7 @@ CAPTIONS = {
 
 
 def write_page(out: Path, scale: Scale) -> Path:
-    """Write ``reproduction.md`` from the tables and figures in a folder.
-
-    Parameters
-    ----------
-    out : Path
-        The folder.
-    scale : Scale
-        Scale of the experiments.
-
-    Returns
-    -------
-    Path
-        Path of the page.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> from slabfield.reproduce.results_page import write_page
-    >>> from slabfield.reproduce.scale import SCALES
-    >>> with TemporaryDirectory() as folder:
-    ...     write_page(Path(folder), SCALES["quick"]).read_text().splitlines()[0]
-    '# The paper, claim by claim'
-    """
+    """Write ``reproduction.md`` from the tables and figures in a folder."""
     tables = {path.stem: pd.read_csv(path) for path in sorted(out.glob("*.csv"))}
     verdicts = [judge(claim, tables) for claim in CLAIMS]
     parts = [_head(scale, verdicts), _table(verdicts), *_figures(out)]

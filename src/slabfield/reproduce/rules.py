@@ -21,14 +21,7 @@ ALMOST_ALL = 0.9
 
 
 def bar(values: Iterable[float], digits: int = 3) -> str:
-    """Format a mean and an sd.
-
-    Examples
-    --------
-    >>> from slabfield.reproduce.rules import bar
-    >>> bar([1.0, 2.0], 2)
-    '1.50 +- 0.71'
-    """
+    """Format a mean and an sd."""
     array = np.asarray(list(values), dtype=np.float64)
     mean = f"{array.mean():.{digits}f}"
     return f"{mean} +- {array.std(ddof=1):.{digits}f}" if array.size > 1 else mean

@@ -40,16 +40,6 @@ def reproduce(
         Whether to print nothing.
     cluster : str, optional
         Address of a Dask scheduler, whose workers run the pieces.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> from slabfield.reproduce.runner import reproduce
-    >>> with TemporaryDirectory() as folder:
-    ...     reproduce("1", "tiny", Path(folder), n_jobs=1, quiet=True)
-    ...     sorted(path.name for path in Path(folder).glob("*.*"))
-    ['figure01.png', 'figure01.svg']
     """
     check_choice("FIGURE", figure, (*FIGURES, "all"))
     if scale not in SCALES:

@@ -41,22 +41,6 @@ class Workbench:
         Whether to hide progress.
     client : distributed.Client, optional
         Cluster that runs the pieces; the results are stored on this machine.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> from slabfield.reproduce.workbench import Workbench
-    >>> from slabfield.reproduce.cache import Piece
-    >>> from slabfield.reproduce.fitted_models import fit_path
-    >>> from slabfield.reproduce.scale import SCALES
-    >>> from slabfield.reproduce.data_sets import DataSet
-    >>> piece = Piece(fit_path, {"data_set": DataSet("block", 1, 50, 10), "method": "MLE",
-    ...                          "n_strengths": 4})
-    >>> with TemporaryDirectory() as folder:
-    ...     bench = Workbench(SCALES["tiny"], Path(folder), n_jobs=1, quiet=True)
-    ...     bench.results([piece], "an example")[0]["edges"].shape
-    (4, 66)
     """
 
     def __init__(
@@ -80,8 +64,6 @@ class Workbench:
         ----------
         pieces : sequence of Piece
             Pieces of work, possibly with duplicates.
-        label : str
-            Name in progress messages.
 
         Returns
         -------

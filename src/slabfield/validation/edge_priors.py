@@ -58,16 +58,6 @@ def check_edge_prior(
     -------
     InclusionPrior
         The Beta parameters, and the fixed probability of every edge.
-
-    Examples
-    --------
-    >>> from slabfield.models.interactions import Interactions
-    >>> from slabfield.validation import check_edge_prior
-    >>> names, pairs = ["sleep", "work", "mood"], Interactions.pairs(3)
-    >>> check_edge_prior((5, 5), names, pairs, forbid=[("sleep", "mood")], require=[(1, 2)]).fixed
-    array([nan,  0.,  1.])
-    >>> check_edge_prior((5, 5), names, pairs, communities=["a", "a", "b"], between=0.1).fixed
-    array([nan, 0.1, 0.1])
     """
     base, specific = _base_and_specific(inclusion_prior, names, interactions)
     fixed = base.fixed.copy()
@@ -104,17 +94,8 @@ def find_node(what: str, node: object, names: Sequence[str]) -> int:
 
     Parameters
     ----------
-    what : str
-        Name of the parameter, for the message.
     node : str or int
         A name, or an index from 0.
-    names : sequence of str
-        Names of all nodes.
-
-    Returns
-    -------
-    int
-        The index.
 
     Examples
     --------

@@ -13,14 +13,7 @@ PRESETS = ("default", "paper")
 
 
 def validate_params(estimator: Any) -> None:
-    """Check the parameters of a ``SpikeSlabMRF`` that do not depend on the table.
-
-    Examples
-    --------
-    >>> from slabfield import SpikeSlabMRF
-    >>> from slabfield.validation import validate_params
-    >>> validate_params(SpikeSlabMRF())
-    """
+    """Check the parameters of a ``SpikeSlabMRF`` that do not depend on the table."""
     check_choice("likelihood", estimator.likelihood, LIKELIHOODS)
     check_choice("preset", estimator.preset, PRESETS)
     if estimator.preset == "paper" and estimator.likelihood == "pseudo":

@@ -25,14 +25,7 @@ CGROUP_FILES = (
 
 
 def check_memory_limit(max_memory: object) -> int | None:
-    """Return a limit in bytes from a number, or from text such as "4 GB"; None stays None.
-
-    Examples
-    --------
-    >>> from slabfield.validation.memory_limit import check_memory_limit
-    >>> check_memory_limit("1.5GB"), check_memory_limit(2e6)
-    (1500000000, 2000000)
-    """
+    """Return a limit in bytes from a number, or from text such as "4 GB"; None stays None."""
     if max_memory is None:
         return None
     if isinstance(max_memory, str):
@@ -48,15 +41,7 @@ def check_memory_limit(max_memory: object) -> int | None:
 
 
 def available_memory() -> int | None:
-    """Return the available memory of this container or machine, in bytes; None if unknown.
-
-    Examples
-    --------
-    >>> from slabfield.validation.memory_limit import available_memory
-    >>> found = available_memory()
-    >>> found is None or found > 0
-    True
-    """
+    """Return the available memory of this container or machine, in bytes; None if unknown."""
     found = [_machine_memory(), *(_container_memory(*files) for files in CGROUP_FILES)]
     known = [number for number in found if number is not None]
     return min(known) if known else None
@@ -66,11 +51,6 @@ def give_back_memory() -> None:
     """Return freed memory to the system (malloc_trim), where the C library supports it.
 
     Otherwise the heap stays fragmented after arrays of a few megabytes in several threads.
-
-    Examples
-    --------
-    >>> from slabfield.validation.memory_limit import give_back_memory
-    >>> give_back_memory()
     """
     # only glibc has malloc_trim; on Windows, CDLL(None) raises
     with suppress(AttributeError, OSError, TypeError):

@@ -13,28 +13,7 @@ from slabfield.validation.errors import InputError, shown_value
 
 
 def check_choice(name: str, value: object, allowed: Sequence[str]) -> str:
-    """Return `value` if it is one of the allowed strings.
-
-    Parameters
-    ----------
-    name : str
-        Name of the parameter, for the message.
-    value : object
-        The value given.
-    allowed : sequence of str
-        The allowed values.
-
-    Returns
-    -------
-    str
-        The value.
-
-    Examples
-    --------
-    >>> from slabfield.validation import check_choice
-    >>> check_choice("likelihood", "exact", ("auto", "exact", "particles"))
-    'exact'
-    """
+    """Return `value` if it is one of the allowed strings."""
     if isinstance(value, str) and value in allowed:
         return value
     words = ", ".join(repr(word) for word in allowed)
@@ -60,27 +39,10 @@ def check_positive_int(
 
     Parameters
     ----------
-    name : str
-        Name of the parameter, for the message.
     value : object
         The value given. True and False are not numbers here.
     allow_none : bool
         Whether None (for "choose for me") is passed through.
-    low : int
-        Smallest allowed value.
-
-    Returns
-    -------
-    int or None
-        The number.
-
-    Examples
-    --------
-    >>> from slabfield.validation import check_positive_int
-    >>> check_positive_int("n_chains", 4)
-    4
-    >>> check_positive_int("n_draws", None, allow_none=True) is None
-    True
     """
     if value is None and allow_none:
         return None
@@ -107,25 +69,12 @@ def check_number(
 
     Parameters
     ----------
-    name : str
-        Name of the parameter, for the message.
     value : object
         The value given. True and False are not numbers here.
     low, high : float
         The bounds. Infinite values are never accepted.
     include_low, include_high : bool
         Whether the bounds themselves are allowed.
-
-    Returns
-    -------
-    float
-        The number.
-
-    Examples
-    --------
-    >>> from slabfield.validation import check_number
-    >>> check_number("bias_scale", 10, 0, include_low=False)
-    10.0
     """
     if is_number(value):
         number = float(value)  # type: ignore[arg-type]
@@ -145,15 +94,8 @@ def check_exact_size(n_nodes: int, limit: int) -> None:
 
     Parameters
     ----------
-    n_nodes : int
-        Number of columns of the table.
     limit : int
         Largest number of nodes whose 2^D states are enumerated.
-
-    Examples
-    --------
-    >>> from slabfield.validation import check_exact_size
-    >>> check_exact_size(12, limit=20)
     """
     if n_nodes > limit:
         raise InputError(
@@ -164,20 +106,7 @@ def check_exact_size(n_nodes: int, limit: int) -> None:
 
 
 def check_full_size(n_parameters: int, limit: int) -> None:
-    """Refuse a full preconditioner for too many parameters.
-
-    Parameters
-    ----------
-    n_parameters : int
-        Number of biases and candidate couplings.
-    limit : int
-        Largest number that is accepted.
-
-    Examples
-    --------
-    >>> from slabfield.validation import check_full_size
-    >>> check_full_size(78, limit=2000)
-    """
+    """Refuse a full preconditioner for too many parameters."""
     if n_parameters > limit:
         raise InputError(
             f"preconditioner='full' keeps the covariance of all parameters and takes at most "
@@ -193,11 +122,6 @@ def seed_of(random_state: Any) -> int:
     ----------
     random_state : int, RandomState, Generator or None
         None takes a new seed from the system; the other two generate one.
-
-    Returns
-    -------
-    int
-        The seed.
 
     Examples
     --------

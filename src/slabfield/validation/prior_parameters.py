@@ -58,13 +58,6 @@ class InclusionPrior(NamedTuple):
     fixed : array of shape (D (D - 1) / 2,)
         One number per edge, in the order of the interactions: 0 forbids it, 1 forces it, a number
         in between is its prior probability, NaN if that is learned.
-
-    Examples
-    --------
-    >>> from slabfield.models.interactions import Interactions
-    >>> from slabfield.validation import check_inclusion_prior
-    >>> check_inclusion_prior((5, 5), Interactions.pairs(3))
-    InclusionPrior(a=5.0, b=5.0, fixed=array([nan, nan, nan]))
     """
 
     a: float
@@ -81,12 +74,6 @@ class SlabPrior(NamedTuple):
         sigma0^-2 ~ Gamma(shape c, rate d).
     fixed : float
         The value sigma0 is fixed to, NaN if it is learned.
-
-    Examples
-    --------
-    >>> from slabfield.validation import check_slab_prior
-    >>> check_slab_prior(0.5)
-    SlabPrior(c=5.0, d=5.0, fixed=0.5)
     """
 
     c: float
@@ -109,20 +96,6 @@ def check_inclusion_prior(
         All pairs of the D nodes.
     names : sequence of str, optional
         Names of the nodes, for the messages.
-
-    Returns
-    -------
-    InclusionPrior
-        The Beta parameters and the fixed probabilities.
-
-    Examples
-    --------
-    >>> from slabfield.models.interactions import Interactions
-    >>> from slabfield.validation import check_inclusion_prior
-    >>> nan = float("nan")
-    >>> matrix = [[nan, 0, nan], [0, nan, 1], [nan, 1, nan]]
-    >>> check_inclusion_prior(matrix, Interactions.pairs(3)).fixed
-    array([ 0., nan,  1.])
     """
     n_edges = len(interactions)
     if is_number(value):
@@ -157,17 +130,6 @@ def check_slab_prior(value: object) -> SlabPrior:
     value : pair of numbers or number
         A pair (c, d): sigma0 is learned, with sigma0^-2 ~ Gamma(shape c, rate d). One positive
         number: sigma0 is fixed to it.
-
-    Returns
-    -------
-    SlabPrior
-        The Gamma parameters and the fixed value.
-
-    Examples
-    --------
-    >>> from slabfield.validation import check_slab_prior
-    >>> check_slab_prior((5, 2))
-    SlabPrior(c=5.0, d=2.0, fixed=nan)
     """
     if is_number(value):
         scale = float(value)  # type: ignore[arg-type]

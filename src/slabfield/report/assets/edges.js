@@ -29,9 +29,9 @@ function findEdges() {
   const kind = byId("kind").value;
   const fits = {
     all: () => true,
-    supported: (p) => p >= 0.9,
-    undecided: (p) => p > 0.1 && p < 0.9,
-    absent: (p) => p <= 0.1,
+    supported: (p) => p >= data.support.supported,
+    undecided: (p) => p > data.support.absent && p < data.support.supported,
+    absent: (p) => p <= data.support.absent,
   }[kind];
   table.found = [];
   for (let e = 0; e < nEdges; e += 1) {

@@ -1,4 +1,4 @@
-/* The loop of slabfield/kernels/gibbs.py in C: the yardstick of its speed.
+/* The loop of slabfield/kernels/gibbs.py in C: the reference for its speed.
  *
  * Particles are contiguous: states is (n_nodes, n), lanes is (4, n) of xoshiro128+, row i of
  * neighbors and weights has degree[i] entries in use of `width`. All variants draw the same states

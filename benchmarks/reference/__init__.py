@@ -1,0 +1,1 @@
+"""Reference implementations: the same computations written plainly, in C and in compiled loops."""
