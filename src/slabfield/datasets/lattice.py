@@ -14,7 +14,7 @@ from slabfield.datasets.simulated import (
     two_streams,
 )
 from slabfield.inference.elimination import MEMORY_LIMIT
-from slabfield.validation import InputError, check_positive_int
+from slabfield.validation import InputError, Parameter, check_positive_int
 
 
 def make_lattice(
@@ -61,7 +61,11 @@ def make_lattice(
     """
     if np.shape(shape) != (2,):
         raise InputError(
-            f"shape must be a height and a width; got {shape!r}. Pass for example shape=(10, 10)."
+            "invalid-lattice-shape",
+            "{parameter} must be a height and a width; got {value}. Pass for example {example}.",
+            parameter=Parameter("shape"),
+            value=repr(shape),
+            example=Parameter("shape", (10, 10)),
         )
     height, width = map(check_positive_int, ("shape[0]", "shape[1]"), shape)
     field_rng, row_rng = two_streams(random_state)

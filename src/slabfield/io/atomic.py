@@ -9,14 +9,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-from slabfield.validation import InputError
+from slabfield.validation import InputError, Parameter
 
 # Bytes hashed at a time
 CHUNK_BYTES = 1 << 20
 
 
-def make_folder(folder: Path) -> None:
+def make_folder(folder: Path, name: str = "out") -> None:
     """Create the output folder, and check that it is writable, before any work is done.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder.
+    name : str
+        Name of the parameter, for the message.
 
     Examples
     --------
@@ -33,8 +40,12 @@ def make_folder(folder: Path) -> None:
         probe.unlink()
     except OSError as error:
         raise InputError(
-            f"--out must be a folder that can be written in; {folder} cannot: "
-            f"{error.strerror or error}. Name another folder."
+            "folder-not-writable",
+            "{parameter} must be a folder that can be written in; {folder} cannot: {error}. Name "
+            "another folder.",
+            parameter=Parameter(name),
+            folder=folder,
+            error=str(error.strerror or error),
         ) from None
 
 
@@ -90,10 +101,18 @@ def check_target(path: str | os.PathLike[str]) -> Path:
     """
     target = Path(path)
     if target.is_dir():
-        raise InputError(f"path must name a file; {target} is a folder. Add a name to it.")
+        raise InputError(
+            "target-is-folder",
+            "{parameter} must name a file; {path} is a folder. Add a name to it.",
+            parameter=Parameter("path"),
+            path=target,
+        )
     if not target.parent.is_dir():
         raise InputError(
-            f"path must lie in a folder that exists; {target.parent} does not. Make it first."
+            "target-folder-missing",
+            "{parameter} must lie in a folder that exists; {folder} does not. Make it first.",
+            parameter=Parameter("path"),
+            folder=target.parent,
         )
     return target
 

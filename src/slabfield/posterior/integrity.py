@@ -46,7 +46,11 @@ def check_checksum(path: Path) -> None:
     """
     try:
         if path.is_dir():
-            raise InputError(f"{path} must be a posterior file; found a folder. Name a file.")
+            raise InputError(
+                "posterior-is-folder",
+                "{path} must be a posterior file; found a folder. Name a file.",
+                path=path,
+            )
         size = path.stat().st_size
         with open(path, "rb") as file:
             begin = file.read(len(HDF5_SIGNATURE))
@@ -59,7 +63,10 @@ def check_checksum(path: Path) -> None:
         strerror = getattr(error, "strerror", None)
         found = "no such file" if isinstance(error, FileNotFoundError) else strerror or error
         raise InputError(
-            f"{path} cannot be read; found {found}. Name a file that Posterior.save wrote."
+            "unreadable-posterior",
+            "{path} cannot be read; found {found}. Name a file that Posterior.save wrote.",
+            path=path,
+            found=str(found),
         ) from None
 
 
@@ -67,25 +74,39 @@ def _check(path: Path, begin: bytes, last_line: bytes, size: int) -> None:
     if begin != HDF5_SIGNATURE:
         found = "an empty file" if not begin else f"a file that begins with {begin!r}"
         raise InputError(
-            f"{path} must be a posterior that Posterior.save wrote, which is a NetCDF-4 file; "
-            f"found {found}. Name another file."
+            "not-netcdf",
+            "{path} must be a posterior that Posterior.save wrote, which is a NetCDF-4 file; found "
+            "{found}. Name another file.",
+            path=path,
+            found=found,
         )
     match = CHECKSUM_MARK.fullmatch(last_line)
     if match is None:
         raise InputError(
-            f"{path} must end with the checksum line that Posterior.save writes; found something "
+            "posterior-without-checksum",
+            "{path} must end with the checksum line that Posterior.save writes; found something "
             "else. The file was cut short, or another program wrote or changed it "
-            f"(xarray.open_datatree may still open it). {SAVE_AGAIN}."
+            "(xarray.open_datatree may still open it). {advice}.",
+            path=path,
+            advice=SAVE_AGAIN,
         )
     head = last_line[: match.start(2)]
     with open(path, "rb") as file:
         digest = digest_of(file, size - CHECKSUM_LENGTH, head)
     if digest != match[2].decode():
         raise InputError(
-            f"{path} is damaged: the checksum does not match its {size:,} bytes. {SAVE_AGAIN}."
+            "damaged-posterior",
+            "{path} is damaged: the checksum does not match its {size:,} bytes. {advice}.",
+            path=path,
+            size=size,
+            advice=SAVE_AGAIN,
         )
     if int(match[1]) > FORMAT:
         raise InputError(
-            f"{path} has format {int(match[1])}; this version of slabfield reads up to format "
-            f"{FORMAT}. Install a newer slabfield."
+            "posterior-of-newer-format",
+            "{path} has format {found}; this version of slabfield reads up to format {format}. "
+            "Install a newer slabfield.",
+            path=path,
+            found=int(match[1]),
+            format=FORMAT,
         )

@@ -51,9 +51,9 @@ def reproduce(
     ...     sorted(path.name for path in Path(folder).glob("*.*"))
     ['figure01.png', 'figure01.svg']
     """
-    check_choice("FIGURE", figure, (*FIGURES, "all"))
+    check_choice("figure", figure, (*FIGURES, "all"))
     if scale not in SCALES:
-        check_choice("--scale", scale, ("quick", "paper"))  # "tiny" is for tests
+        check_choice("scale", scale, ("quick", "paper"))  # "tiny" is for tests
     with open_client(cluster) as client:
         folder = out or Path("slabfield-reproduction")
         bench = Workbench(SCALES[scale], folder, n_jobs, quiet, client)
@@ -65,7 +65,7 @@ def _make(figure: str, bench: Workbench) -> None:
         if name in ON_IMAGES:
             missing = _missing_images()
             if missing and figure != "all":
-                raise InputError(missing)
+                raise InputError("images-missing", "{reason}", reason=missing)
             if missing:
                 bench.say(f"Figure {name} is skipped. {missing}")
                 continue
