@@ -15,7 +15,7 @@ HINTS = {
     "df.drop(": "--drop NAME,... leaves columns out",
     "binarize": "--binarize NUMBER cuts every numeric column, --binarize NAME=NUMBER,... some",
 }
-"""The options that correspond to the advice of a message."""
+"""The options that correspond to the advice of a message without fields."""
 
 
 @contextmanager
@@ -43,7 +43,8 @@ def handle_errors(on_interrupt: str = "nothing was written", quiet: bool = False
 
         text = in_options(error.message)
         typer.echo(f"Error: {text}", err=True)
-        hints = dict.fromkeys(hint for word, hint in HINTS.items() if word in text)
+        # other messages name the options themselves
+        hints = [hint for word, hint in HINTS.items() if error.code == "input" and word in text]
         if hints:
             typer.echo(f"On the command line: {'; '.join(hints)}.", err=True)
         raise typer.Exit(BAD_INPUT) from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from slabfield.validation import Message, Parameter
@@ -46,11 +46,17 @@ OPTIONS = {
 """The option or argument of each parameter that can be set on the command line."""
 
 
+def _shown_thresholds(thresholds: Mapping[str, float] | float) -> str:
+    if isinstance(thresholds, Mapping):
+        return ",".join(f"{name}={threshold:g}" for name, threshold in thresholds.items())
+    return str(thresholds)
+
+
 def _shown_pairs(pairs: Iterable[tuple[object, object]]) -> str:
     return " ".join(f"{first}:{second}" for first, second in pairs)
 
 
-def _shown_probabilities(probabilities: dict[tuple[object, object], float]) -> str:
+def _shown_probabilities(probabilities: Mapping[tuple[object, object], float]) -> str:
     return " ".join(f"{first}:{second}={p:g}" for (first, second), p in probabilities.items())
 
 
@@ -59,6 +65,7 @@ def _shown_shape(shape: Sequence[int]) -> str:
 
 
 VALUES: dict[str, Callable[[Any], str]] = {
+    "binarize": _shown_thresholds,
     "forbid": _shown_pairs,
     "inclusion_prior": _shown_probabilities,
     "require": _shown_pairs,

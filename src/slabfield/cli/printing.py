@@ -31,6 +31,8 @@ LIKELY = 0.5
 SUPPORTED = 0.9
 # Fewest chains whose convergence can be assessed
 CHAINS_NEEDED = 4
+# Warning that says how to continue in Python; the command line says how to continue there
+TOLD_OTHERWISE = "interrupted"
 
 
 def show_text(text: str) -> None:
@@ -158,7 +160,11 @@ def show_warnings(caught: Iterable[WarningMessage], posterior: Posterior) -> Non
     True
     """
     given = [item.message.message for item in caught if isinstance(item.message, InputWarning)]
-    for text in dict.fromkeys(in_options(message) for message in [*given, *posterior.messages]):
+    for text in dict.fromkeys(
+        in_options(message)
+        for message in [*given, *posterior.messages]
+        if message.code != TOLD_OTHERWISE
+    ):
         typer.echo(f"Warning: {text}", err=True)
 
 
