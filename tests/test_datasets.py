@@ -163,7 +163,10 @@ def test_further_rows_of_the_same_field():
         (lambda: make_block(5, p_within=1.5), "p_within must be a number"),
         (lambda: make_block(5, coupling_scale=-1), "coupling_scale must be a number"),
         (lambda: make_block(5, method="exact"), "method must be one of 'auto'"),
-        (lambda: make_lattice(5, (3, 3, 3)), "height and a width; got"),
+        (
+            lambda: make_lattice(5, (3, 3, 3)),
+            "height and a width, each a whole number of at least 1; got",
+        ),
         (lambda: make_lattice(5, (3, 0)), "must be a whole number"),
         (lambda: make_random(5, 4, 5.0), "from 0 to n_nodes - 1 = 3; found 5"),
         (lambda: load_digits_binary(pool=3), "pool must be None or 2; found 3"),
