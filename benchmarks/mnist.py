@@ -111,7 +111,7 @@ def fit(likelihood: str, data: Data, asked: argparse.Namespace) -> dict:
         "engine": posterior.settings["engine"],
         "cpu_seconds": cpu_seconds,
         "densities": [float(d) for d in posterior.density.mean(axis=1)],
-        "sick": particle_warnings(posterior.info),
+        "sick": [str(message) for message in particle_warnings(posterior.info)],
         "health": {name: [chain.get(name) for chain in posterior.info] for name in HEALTH},
     }
 

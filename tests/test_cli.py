@@ -24,7 +24,9 @@ from slabfield.encoding import code_binary
 from slabfield.io.atomic import write_atomically
 from slabfield.io.reading import read_table
 from slabfield.plots._threshold import readable_threshold
+from slabfield.posterior.diagnostics import RUN_LONGER
 from slabfield.posterior.exports import write_edges
+from slabfield.validation import InputError, InputWarning, Message
 
 GOOD = "sleep,work,joy\nyes,1,0\nno,0,1\nyes,0,1\nno,1,0\nno,1,1\n"
 
@@ -33,7 +35,7 @@ class FakeEstimator:
     """Replaces the real one: checks its table the same way, then makes up a posterior."""
 
     converged = True
-    warnings: tuple[str, ...] = ()
+    messages: tuple[Message, ...] = ()
     failure: BaseException | None = None
     calls: list[dict[str, Any]]
 
@@ -72,7 +74,7 @@ class FakeEstimator:
             to_dataframe=lambda: edges,
             write_graphml=lambda path: path.write_text("<graphml/>"),
             save=lambda path: path.write_bytes(b"posterior"),
-            warnings=list(self.warnings),
+            messages=list(self.messages),
             converged=self.converged,
             settings={"engine": "exact", "n_draws": 500},
         )
@@ -207,7 +209,7 @@ def test_not_converged_is_exit_code_1_with_results_written(
     estimator: type[FakeEstimator], csv_file: Callable[..., Path], tmp_path: Path
 ) -> None:
     estimator.converged = False
-    estimator.warnings = ("The chains disagree about 2 edges.",)
+    estimator.messages = (Message("disagree", "The chains disagree about 2 edges."),)
     result = call("fit", csv_file(), "--out", tmp_path / "out")
     assert result.exit_code == 1
     assert "have not converged" in result.output
@@ -374,6 +376,60 @@ def test_the_advice_is_given_as_options_too(
     content, _ = BAD_FILES["identifier"]
     result = call("fit", csv_file(content), "--out", tmp_path / "out")
     assert "On the command line: --drop NAME,..." in result.output
+
+
+NAMED_LIKE_PARAMETERS = ["n_jobs", "out", "sheet", "--jobs", "{n_draws}", "{"]
+
+
+@pytest.mark.parametrize("name", NAMED_LIKE_PARAMETERS)
+def test_a_column_with_three_values_is_reported_by_its_own_name(
+    estimator: type[FakeEstimator], csv_file: Callable[..., Path], tmp_path: Path, name: str
+) -> None:
+    table = csv_file(f"{name},b\n0,1\n1,0\n2,1\n")
+    expected = f"column '{name}' holds 0, 1 and 2"
+    with pytest.raises(InputError) as caught:
+        code_binary(read_table(table))
+    assert expected in str(caught.value)
+    result = call("fit", table, "--out", tmp_path / "out")
+    assert result.exit_code == 2
+    assert expected in result.output
+
+
+@pytest.mark.parametrize("name", NAMED_LIKE_PARAMETERS)
+def test_a_name_that_occurs_twice_is_reported_as_it_is(
+    estimator: type[FakeEstimator], csv_file: Callable[..., Path], tmp_path: Path, name: str
+) -> None:
+    table = csv_file(f"{name},{name}\n0,1\n1,0\n")
+    with pytest.raises(InputError) as caught:
+        read_table(table)
+    assert caught.value.code == "duplicate-names-in-file"
+    assert caught.value.fields["names"] == repr(name)
+    result = call("fit", table, "--out", tmp_path / "out")
+    assert result.output == f"Error: {caught.value}\n"
+
+
+@pytest.mark.parametrize("name", NAMED_LIKE_PARAMETERS)
+def test_a_warning_about_a_column_has_its_own_name(
+    estimator: type[FakeEstimator], csv_file: Callable[..., Path], tmp_path: Path, name: str
+) -> None:
+    table = csv_file(f"{name},b,c\n1,1,0\n1,0,0\n1,1,1\n")
+    expected = f"Column '{name}' has the same value in every row."
+    with pytest.warns(InputWarning) as caught:
+        code_binary(read_table(table))
+    assert str(caught[0].message).startswith(expected)
+    result = call("fit", table, "--out", tmp_path / "out", "--quiet")
+    assert result.output.startswith(f"Warning: {expected}")
+
+
+@pytest.mark.parametrize("name", NAMED_LIKE_PARAMETERS)
+def test_warnings_of_a_posterior_name_options_and_leave_nodes_as_they_are(
+    estimator: type[FakeEstimator], csv_file: Callable[..., Path], tmp_path: Path, name: str
+) -> None:
+    message = Message("worst", "Worst: {worst}. {advice}.", {"worst": name, "advice": RUN_LONGER})
+    estimator.messages = (message,)
+    assert str(message) == f"Worst: {name}. Run longer (n_draws, n_warmup)."
+    result = call("fit", csv_file(), "--out", tmp_path / "out", "--quiet")
+    assert result.output == f"Warning: Worst: {name}. Run longer (--draws, --warmup).\n"
 
 
 @pytest.mark.parametrize("name", ["anwsers.csv", "nothing-like-it", "no/such/folder.csv"])

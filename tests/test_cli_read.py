@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
+from slabfield.cli.app import app
 from slabfield.io import reading
 from slabfield.io.reading import read_table
 from slabfield.validation import InputError
@@ -70,10 +72,11 @@ def test_a_sheet_by_name(tmp_path: Path) -> None:
     data = [["a", "b"], [0, 1], [1, 0]]
     path = written(tmp_path, "a.xlsx", workbook(("notes", [["read me"]]), ("data", data)))
     assert list(read_table(path, "data").columns) == ["a", "b"]
-    assert "name another sheet (--sheet)" in refused(path)
+    assert "name another sheet (sheet)" in refused(path)
     assert "'nothing' is not among 'notes' and 'data'" in refused(path, "nothing")
     plain = written(tmp_path, "a.csv", b"a,b\n0,1\n1,0\n")
-    assert "Leave --sheet out" in refused(plain, "data")
+    assert "Leave sheet out" in refused(plain, "data")
+    assert "Leave --sheet out" in CliRunner().invoke(app, ["fit", str(plain), "--sheet=x"]).output
 
 
 def test_the_same_name_twice_in_a_sheet(tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ def test_refuses_if_exact_draws_are_out_of_reach():
     message = str(caught.value)
     assert "400 nodes" in message
     assert "memory_limit is 1,073,741,824 bytes" in message
-    assert 'method="gibbs"' in message
+    assert "method='gibbs'" in message
     needed = elimination.plan(make_lattice(1, random_state=0).field).sample_bytes
     with pytest.raises(ValueError, match=f"need at least {needed:,} bytes"):
         make_lattice(10, random_state=0, memory_limit=needed - 1)
@@ -163,8 +163,11 @@ def test_further_rows_of_the_same_field():
         (lambda: make_block(5, p_within=1.5), "p_within must be a number"),
         (lambda: make_block(5, coupling_scale=-1), "coupling_scale must be a number"),
         (lambda: make_block(5, method="exact"), "method must be one of 'auto'"),
-        (lambda: make_lattice(5, (3, 3, 3)), "height and a width; got"),
-        (lambda: make_lattice(5, (3, 0)), "must be a whole number"),
+        (
+            lambda: make_lattice(5, (3, 3, 3)),
+            "height and a width, each a whole number of at least 1; got",
+        ),
+        (lambda: make_lattice(5, (3, 0)), r"each a whole number of at least 1; got \(3, 0\)"),
         (lambda: make_random(5, 4, 5.0), "from 0 to n_nodes - 1 = 3; found 5"),
         (lambda: load_digits_binary(pool=3), "pool must be None or 2; found 3"),
         (lambda: load_mnist_patches(-1), "n_train must be a whole number"),

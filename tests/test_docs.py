@@ -16,6 +16,7 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from string import Formatter
 from typing import NamedTuple
 
 import matplotlib as mpl
@@ -177,36 +178,26 @@ def test_every_example_is_in_the_gallery_with_its_picture() -> None:
         assert (ROOT / "docs" / picture).exists()
 
 
-WARNING_SOURCES = {
-    "posterior/diagnostics.py": ("find_problems", "unconverged_summaries", "particle_warnings"),
-    "posterior/posterior.py": ("notes",),
-    "chains/parallel.py": ("refuse_unfit",),
-}
+WARNING_SOURCES = {"posterior/diagnostics.py": "Message", "chains/parallel.py": "Unfit"}
 
 
 def texts_of_warnings() -> list[str]:
-    """The longest part without numbers of every text that `Posterior.warnings` can hold."""
+    """The longest part without fields of every text that `Posterior.warnings` can hold."""
     found = []
-    for file, functions in WARNING_SOURCES.items():
+    for file, made_by in WARNING_SOURCES.items():
         tree = ast.parse((ROOT / "src" / "slabfield" / file).read_text(encoding="utf-8"))
-        for function in ast.walk(tree):
-            if isinstance(function, ast.FunctionDef) and function.name in functions:
-                found += [_longest_text(node) for node in ast.walk(function) if _is_warning(node)]
+        found += [
+            _longest_text(node)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == made_by
+        ]
     return found
 
 
-def _is_warning(node: ast.AST) -> bool:
-    if isinstance(node, ast.Return) and isinstance(node.value, ast.List):
-        return bool(node.value.elts)
-    if not isinstance(node, ast.Call):
-        return False
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)
-    return name in ("append", "Unfit")
-
-
-def _longest_text(node: ast.AST) -> str:
-    texts = (n.value for n in ast.walk(node) if isinstance(n, ast.Constant))
-    return max((text.strip() for text in texts if isinstance(text, str)), key=len)
+def _longest_text(call: ast.Call) -> str:
+    texts = [n.value for a in call.args for n in ast.walk(a) if isinstance(n, ast.Constant)]
+    parts = [part for t in texts if isinstance(t, str) for part, *_ in Formatter().parse(t)]
+    return max((part.strip() for part in parts), key=len)
 
 
 def test_every_warning_is_on_the_page_about_diagnosing() -> None:

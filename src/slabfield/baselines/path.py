@@ -100,8 +100,12 @@ def check_strengths(strengths: ArrayLike) -> Array:
     values = np.atleast_1d(np.asarray(strengths, dtype=np.float64))
     if values.ndim != 1 or values.size == 0 or not np.all(np.isfinite(values) & (values > 0)):
         raise validation.InputError(
-            "strengths must be a list of positive, finite numbers; got "
-            f"{shown_value(strengths)}. Pass for example strengths=[0.1, 0.03]."
+            "invalid-strengths",
+            "{parameter} must be a list of positive, finite numbers; got {value}. Pass for example "
+            "{example}.",
+            parameter=validation.Parameter("strengths"),
+            value=shown_value(strengths),
+            example=validation.Parameter("strengths", [0.1, 0.03]),
         )
     return np.sort(values)[::-1].copy()
 
@@ -126,8 +130,13 @@ def fold_of_rows(n_rows: int, n_folds: int, random_state: Any) -> NDArray[np.int
     """Assign every row to a random fold; the sizes of the folds differ by at most one row."""
     if n_rows < n_folds:
         raise validation.InputError(
-            f"Cross-validation needs at least as many rows as folds; found {n_rows} rows for "
-            f"{n_folds} folds. Pass n_folds={max(2, n_rows)} or less, or another value of select."
+            "fewer-rows-than-folds",
+            "Cross-validation needs at least as many rows as folds; found {n_rows} rows for "
+            "{found_folds} folds. Pass {n_folds} or less, or another value of {select}.",
+            n_rows=n_rows,
+            found_folds=n_folds,
+            n_folds=validation.Parameter("n_folds", max(2, n_rows)),
+            select=validation.Parameter("select"),
         )
     if isinstance(random_state, np.random.RandomState):
         random_state = int(random_state.randint(2**31))

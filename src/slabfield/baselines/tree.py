@@ -157,9 +157,13 @@ def _refuse_empty(cells: Array, edges: NDArray[np.intp], names: list[str]) -> No
     for i, j in edges:
         if np.any(cells[:, :, i, j] <= 0):
             raise validation.InputError(
+                "combination-never-occurs",
                 "Without smoothing, every combination of values of two nodes joined by the tree "
-                f"must occur; of {names[i]!r} and {names[j]!r} one never does, which makes their "
-                "coupling infinite. Pass smoothing=1."
+                "must occur; of {first!r} and {second!r} one never does, which makes their "
+                "coupling infinite. Pass {smoothing}.",
+                first=names[i],
+                second=names[j],
+                smoothing=validation.Parameter("smoothing", 1),
             )
 
 

@@ -36,7 +36,7 @@ from slabfield.moves.edge_gibbs import Block, InclusionStats
 from slabfield.moves.imputation import MissingEntries
 from slabfield.moves.iteration import NotFinite
 from slabfield.problem import Problem, complete
-from slabfield.validation import InputWarning, NotFiniteError
+from slabfield.validation import InputWarning, NotFiniteError, Parameter
 
 Report = Callable[[int], None]
 Packed = tuple[Any, Arrays]
@@ -180,11 +180,14 @@ class ChainRun:
     def _restart(self, report: Report) -> None:
         """Restart a chain that is not finite; raise an error if it was restarted before."""
         if self.attempt > 0:
-            raise NotFiniteError(self._not_finite_message())
+            raise self._not_finite_error()
         warnings.warn(
-            f"Chain {self.chain_index} reached values that are not finite; it is restarted from "
-            "another state.",
-            InputWarning,
+            InputWarning(
+                "chain-restarted",
+                "Chain {chain} reached values that are not finite; it is restarted from another "
+                "state.",
+                chain=self.chain_index,
+            ),
             stacklevel=2,
         )
         report(-self.n_warmed - self.buffer.n_draws)
@@ -193,14 +196,17 @@ class ChainRun:
         try:
             self._start()
         except NotFinite:
-            raise NotFiniteError(self._not_finite_message()) from None
+            raise self._not_finite_error() from None
 
-    def _not_finite_message(self) -> str:
-        kept = "" if self.file is None else f" Its last finite state is in {self.file.path}."
-        return (
-            f"The values of a chain must be finite; those of chain {self.chain_index} were not, "
-            f"not even after a restart.{kept} Drop columns that others imply or exclude (the codes "
-            "of one category), or use another likelihood ('pseudo')."
+    def _not_finite_error(self) -> NotFiniteError:
+        return NotFiniteError(
+            "not-finite",
+            "The values of a chain must be finite; those of chain {chain} were not, not even after "
+            "a restart.{kept} Drop columns that others imply or exclude (the codes of one "
+            "category), or use {pseudo}.",
+            chain=self.chain_index,
+            kept="" if self.file is None else f" Its last finite state is in {self.file.path}.",
+            pseudo=Parameter("likelihood", "pseudo"),
         )
 
     @classmethod

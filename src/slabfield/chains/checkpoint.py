@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from slabfield.io.atomic import write_atomically
 from slabfield.io.checksum import append_checksum, read_checksum
-from slabfield.validation import InputError, InputWarning
+from slabfield.validation import InputError, InputWarning, Parameter
 from slabfield.validation.errors import listed, shown_value
 
 # Version of the file format
@@ -130,11 +130,23 @@ def plain_failures(path: Path, advice: str) -> Iterator[None]:
     except (OSError, zipfile.BadZipFile, ArithmeticError, LookupError, MemoryError, TypeError,
             AttributeError, EOFError) as error:  # fmt: skip
         found = f"{type(error).__name__}: {error}"
-        raise InputError(f"{path} cannot be read; found {found}. {advice}.") from None
+        raise InputError(
+            "unreadable-checkpoint",
+            "{path} cannot be read; found {found}. {advice}.",
+            path=path,
+            found=found,
+            advice=advice,
+        ) from None
     except ValueError as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{path} must hold a valid state; found {error}. {advice}.") from None
+        raise InputError(
+            "invalid-state",
+            "{path} must hold a valid state; found {error}. {advice}.",
+            path=path,
+            error=str(error),
+            advice=advice,
+        ) from None
 
 
 def read_checked(path: Path, advice: str) -> tuple[dict[str, Any], Arrays]:
@@ -144,19 +156,31 @@ def read_checked(path: Path, advice: str) -> tuple[dict[str, Any], Arrays]:
         checksum = read_checksum(file, KIND)
         if checksum is None:
             raise InputError(
-                f"{path} must end with the checksum of a checkpoint; found none: it was cut short, "
-                f"or is another kind of file. {advice}."
+                "checkpoint-without-checksum",
+                "{path} must end with the checksum of a checkpoint; found none: it was cut short, "
+                "or is another kind of file. {advice}.",
+                path=path,
+                advice=advice,
             )
         if not checksum.intact:
             size = file.seek(0, os.SEEK_END)
             raise InputError(
-                f"{path} is damaged: its content ({size:,} bytes) does not match its checksum. "
-                f"{advice}."
+                "damaged-checkpoint",
+                "{path} is damaged: its content ({size:,} bytes) does not match its checksum. "
+                "{advice}.",
+                path=path,
+                size=size,
+                advice=advice,
             )
         if checksum.version != FORMAT:
             raise InputError(
-                f"{path} has format {checksum.version}; this version of slabfield reads format "
-                f"{FORMAT}. Continue with the version that wrote it, {OTHER_FOLDER}."
+                "checkpoint-of-another-format",
+                "{path} has format {found}; this version of slabfield reads format {format}. "
+                "Continue with the version that wrote it, {otherwise}.",
+                path=path,
+                found=checksum.version,
+                format=FORMAT,
+                otherwise=OTHER_FOLDER,
             )
         file.seek(0)
         with np.load(file, allow_pickle=False) as archive:
@@ -209,7 +233,7 @@ class ChainFile:
             write_checked(self.path, {"state": tree, "elapsed": clock - self.begun}, arrays)
         except OSError as error:
             if not self.failed:
-                warnings.warn(_not_written(self.path, error), InputWarning, stacklevel=2)
+                warnings.warn(_not_written(self.path, error), stacklevel=2)
             self.failed = True
         took = monotonic() - clock
         self.next = clock + took + max(self.interval, took / self.most_share)
@@ -222,10 +246,13 @@ class ChainFile:
         return metadata.get("state"), arrays
 
 
-def _not_written(path: Path, error: OSError) -> str:
-    return (
-        f"The state of the run cannot be written to {path}; found {error.strerror or error}. The "
-        "run continues, and the state written before is intact. Free space on the disk."
+def _not_written(path: Path, error: OSError) -> InputWarning:
+    return InputWarning(
+        "state-not-written",
+        "The state of the run cannot be written to {path}; found {error}. The run continues, and "
+        "the state written before is intact. Free space on the disk.",
+        path=path,
+        error=str(error.strerror or error),
     )
 
 
@@ -277,8 +304,12 @@ class Checkpoint:
                 for name in differ
             ]
             raise InputError(
-                f"{self.folder} holds the state of another run; found {listed(how)}. Continue with "
-                f"the same data, settings and version of slabfield, {OTHER_FOLDER}."
+                "checkpoint-of-another-run",
+                "{folder} holds the state of another run; found {found}. Continue with the same "
+                "data, settings and version of slabfield, {otherwise}.",
+                folder=self.folder,
+                found=listed(how),
+                otherwise=OTHER_FOLDER,
             )
 
     def update(self, changes: dict[str, Any]) -> None:
@@ -293,7 +324,7 @@ class Checkpoint:
             try:
                 self.update({"finished": True})
             except OSError as error:
-                warnings.warn(_not_written(self.header, error), InputWarning, stacklevel=2)
+                warnings.warn(_not_written(self.header, error), stacklevel=2)
 
     def chain(self, engine: str, number: int) -> ChainFile:
         """Return the file of a chain."""
@@ -329,11 +360,15 @@ class Checkpoint:
                     stray.unlink(missing_ok=True)
         except Timeout:
             raise InputError(
-                f"checkpoint must be a folder that no other run uses; another process is using "
-                f"{self.folder}. Wait until it has ended, {OTHER_FOLDER}."
+                "checkpoint-in-use",
+                "{parameter} must be a folder that no other run uses; another process is using "
+                "{folder}. Wait until it has ended, {otherwise}.",
+                parameter=Parameter("checkpoint"),
+                folder=self.folder,
+                otherwise=OTHER_FOLDER,
             ) from None
         except OSError as error:
-            raise InputError(cannot_write(self.folder, error)) from None
+            raise cannot_write(self.folder, error) from None
         before = signal.getsignal(signal.SIGINT)
         in_main_thread = threading.current_thread() is threading.main_thread()
 
@@ -351,9 +386,13 @@ class Checkpoint:
             lock.release()
 
 
-def cannot_write(folder: Path, error: OSError) -> str:
-    """Return the message that the folder of a run is not writable."""
-    return (
-        f"checkpoint must be a writable folder; {folder} is not: {error.strerror or error}. Name "
-        "another folder, or free space on the disk."
+def cannot_write(folder: Path, error: OSError) -> InputError:
+    """Return the error that the folder of a run is not writable."""
+    return InputError(
+        "checkpoint-not-writable",
+        "{parameter} must be a writable folder; {folder} is not: {error}. Name another folder, or "
+        "free space on the disk.",
+        parameter=Parameter("checkpoint"),
+        folder=folder,
+        error=str(error.strerror or error),
     )

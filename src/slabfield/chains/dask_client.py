@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from slabfield.validation import InputError
+from slabfield.validation import InputError, Parameter
 from slabfield.validation.errors import shown_value
 
 if TYPE_CHECKING:
@@ -42,7 +42,10 @@ def open_client(cluster: Client | str | None) -> Iterator[Client | None]:
         from distributed import Client, Security
     except ImportError:
         raise InputError(
-            "cluster needs the package distributed; it is not installed. Install slabfield[dask]."
+            "distributed-not-installed",
+            "{parameter} needs the package distributed; it is not installed. Install "
+            "slabfield[dask].",
+            parameter=Parameter("cluster"),
         ) from None
     if isinstance(cluster, Client):
         _expect_workers(cluster)
@@ -50,23 +53,34 @@ def open_client(cluster: Client | str | None) -> Iterator[Client | None]:
         return
     if not isinstance(cluster, str) or "://" not in cluster:
         raise InputError(
-            "cluster must be the address of a Dask scheduler, such as tcp://HOST:PORT, or a "
-            f"distributed.Client; found {shown_value(cluster)}."
+            "invalid-cluster",
+            "{parameter} must be the address of a Dask scheduler, such as tcp://HOST:PORT, or a "
+            "distributed.Client; found {value}.",
+            parameter=Parameter("cluster"),
+            value=shown_value(cluster),
         )
     connection = Security().get_connection_args("client")
     if cluster.startswith("tls://") and connection.get("ssl_context") is None:
         raise InputError(
-            f"cluster needs a certificate if its address begins with tls; found {cluster}, and "
+            "cluster-without-certificate",
+            "{parameter} needs a certificate if its address begins with tls; found {address}, and "
             "no certificate in Dask's configuration. Set distributed.comm.tls there, or pass a "
-            "distributed.Client that has one."
+            "distributed.Client that has one.",
+            parameter=Parameter("cluster"),
+            address=cluster,
         )
     try:
         client = Client(cluster, timeout=REACH_SECONDS, set_as_default=False)
     except (OSError, ValueError, TypeError, TimeoutError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(
-            f"cluster must be the address of a Dask scheduler; none can be reached at {cluster}: "
-            f"{reason}. Start one with dask scheduler, and workers with dask worker {cluster}."
+            "no-scheduler",
+            "{parameter} must be the address of a Dask scheduler; none can be reached at "
+            "{address}: {reason}. Start one with dask scheduler, and workers with dask worker "
+            "{address}.",
+            parameter=Parameter("cluster"),
+            address=cluster,
+            reason=reason,
         ) from None
     with client:
         _expect_workers(client)
@@ -88,14 +102,21 @@ def everywhere(client: Client | None) -> Iterator[None]:
 def _expect_workers(client: Client) -> None:
     if client.status != "running":
         raise InputError(
-            f"cluster must be a connected client; found one that is {client.status}. Create "
-            "another one with distributed.Client(ADDRESS)."
+            "client-not-connected",
+            "{parameter} must be a connected client; found one that is {status}. Create another "
+            "one with distributed.Client(ADDRESS).",
+            parameter=Parameter("cluster"),
+            status=client.status,
         )
     until = time.monotonic() + WORKER_SECONDS
     while not workers_of(client):
         if time.monotonic() > until:
             raise InputError(
-                f"cluster must have a worker; {address_of(client)} has none after "
-                f"{WORKER_SECONDS:.0f} s. Start one with dask worker {address_of(client)}."
+                "no-workers",
+                "{parameter} must have a worker; {address} has none after {seconds:.0f} s. Start "
+                "one with dask worker {address}.",
+                parameter=Parameter("cluster"),
+                address=address_of(client),
+                seconds=WORKER_SECONDS,
             )
         time.sleep(0.1)

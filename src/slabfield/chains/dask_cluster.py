@@ -103,9 +103,12 @@ def run_round(
     code = prepare_worker()
     if code != task.code:
         raise InputError(
-            "Workers of a cluster must run the same versions of Python, numba and slabfield as "
-            f"the client process; found the code {code} there and {task.code} here. Install the "
-            "same versions on all machines."
+            "different-versions-on-workers",
+            "Workers of a cluster must run the same versions of Python, numba and slabfield as the "
+            "client process; found the code {there} there and {here} here. Install the same "
+            "versions on all machines.",
+            there=code,
+            here=task.code,
         )
     file: Any = Timer(seconds)
     if state is None:
@@ -265,9 +268,12 @@ class Cluster:
         if none_left and not self.warned:
             self.warned = True
             warnings.warn(
-                f"The cluster at {address_of(self.client)} has lost all its workers; the run waits "
-                "for others. Start some with dask worker ADDRESS.",
-                InputWarning,
+                InputWarning(
+                    "workers-lost",
+                    "The cluster at {address} has lost all its workers; the run waits for others. "
+                    "Start some with dask worker ADDRESS.",
+                    address=address_of(self.client),
+                ),
                 stacklevel=2,
             )
         return none_left
@@ -284,19 +290,24 @@ class Cluster:
             return None
         except KilledWorker as error:
             raise InputError(
-                "A chain must fit on a worker; every worker that it was sent to died: "
-                f"{error}. Give workers more memory (dask worker --memory-limit)."
+                "workers-died",
+                "A chain must fit on a worker; every worker that it was sent to died: {error}. "
+                "Give workers more memory (dask worker --memory-limit).",
+                error=str(error),
             ) from None
         except ImportError as error:
             raise InputError(
-                "Workers of a cluster must have slabfield installed; found "
-                f"{shown_value(str(error))}. Install slabfield[dask] on all machines."
+                "slabfield-not-on-workers",
+                "Workers of a cluster must have slabfield installed; found {error}. Install "
+                "slabfield[dask] on all machines.",
+                error=shown_value(str(error)),
             ) from None
 
     def _check_alive(self, n_lost: int) -> None:
         if self.client.status != "running" or n_lost > MOST_LOST:
             raise InputError(
-                "The cluster must stay available while chains run; the one at "
-                f"{address_of(self.client)} was lost. Start it again; a run with a checkpoint "
-                "continues from there."
+                "cluster-lost",
+                "The cluster must stay available while chains run; the one at {address} was lost. "
+                "Start it again; a run with a checkpoint continues from there.",
+                address=address_of(self.client),
             )

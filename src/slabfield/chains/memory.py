@@ -14,7 +14,7 @@ from slabfield.chains.draw_buffer import PART_ENTRIES
 from slabfield.chains.row_sums import MOST_ROWS, ROWS_AT_A_TIME
 from slabfield.configuration import Settings
 from slabfield.encoding import CodedTable
-from slabfield.validation import InputError
+from slabfield.validation import InputError, Message, Parameter
 from slabfield.validation.memory_limit import available_memory, check_memory_limit, shown_bytes
 
 # Present edges expected in a draw, per node; at most all edges
@@ -116,24 +116,43 @@ def check_memory(
     def fits(rows: int, nodes: int, draws: int) -> bool:
         return memory_needed(rows, nodes, settings, n_chains, draws).total <= allowed
 
-    advice = []
     draws = _most(n_draws, lambda draws: fits(n_rows, n_nodes, draws))
-    if draws > 0:
-        advice.append(f"n_draws={draws}")
     rows = _most(n_rows, lambda rows: fits(rows, n_nodes, n_draws))
-    if rows > 1:
-        advice.append(f"{rows:,} different rows")
     nodes = _most(n_nodes, lambda nodes: fits(n_rows, nodes, n_draws))
-    if nodes > 1:
-        advice.append(f"{nodes} columns")
-    what = f"It would fit with {' or with '.join(advice)}" if advice else "Find a larger machine"
+    maximum = {"max_memory": Parameter("max_memory")}
     raise InputError(
-        f"This run would take {shown_bytes(need.total)} of memory ({shown_bytes(need.data)} for "
-        f"the data, {shown_bytes(need.chains)} for {n_chains} chains and "
-        f"{shown_bytes(need.draws)} for {n_draws} draws of each); found {shown_bytes(allowed)} "
-        f"{'allowed (max_memory)' if given else 'available'}. {what}; "
-        f"{'or allow more' if given else 'set max_memory if that is wrong'}."
+        "not-enough-memory",
+        "This run would take {total} of memory ({for_data} for the data, {for_chains} for "
+        "{n_chains} chains and {for_draws} for {n_draws} draws of each); found {allowed} {source}. "
+        "{advice}; {otherwise}.",
+        total=shown_bytes(need.total),
+        for_data=shown_bytes(need.data),
+        for_chains=shown_bytes(need.chains),
+        n_chains=n_chains,
+        for_draws=shown_bytes(need.draws),
+        n_draws=n_draws,
+        allowed=shown_bytes(allowed),
+        source=Message("memory-limit", "allowed ({max_memory})", maximum) if given else "available",
+        advice=_fitting(draws, rows, nodes),
+        otherwise="or allow more"
+        if given
+        else Message("memory-available", "set {max_memory} if that is wrong", maximum),
     )
+
+
+def _fitting(draws: int, rows: int, nodes: int) -> Message:
+    """Return advice on what would fit; a run needs a draw, two rows and two columns."""
+    parts = []
+    if draws > 0:
+        parts.append("{draws}")
+    if rows > 1:
+        parts.append("{rows:,} different rows")
+    if nodes > 1:
+        parts.append("{nodes} columns")
+    if not parts:
+        return Message("nothing-fits", "Find a larger machine")
+    fields = {"draws": Parameter("n_draws", draws), "rows": rows, "nodes": nodes}
+    return Message("what-fits", f"It would fit with {' or with '.join(parts)}", fields)
 
 
 def state_memory(

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from slabfield.cli.fit_run import FitRequest
-from slabfield.cli.printing import as_options, show_text
+from slabfield.cli.printing import show_text, show_warnings
 from slabfield.encoding import code_binary
 from slabfield.io.atomic import make_folder, write_atomically
 from slabfield.validation import InputWarning
@@ -79,9 +79,7 @@ def run_comparison(
         show_text(f"Trained on {len(train)} rows, tested on {len(test)} others.")
         Console().print(score_table(scores))
         show_text(f"Written: {out / 'compare.csv'} and {out / 'compare.png'}.")
-    messages = [str(w.message) for w in caught if issubclass(w.category, InputWarning)]
-    for text in dict.fromkeys([*messages, *posterior.warnings]):
-        typer.echo(f"Warning: {as_options(text)}", err=True)
+    show_warnings(caught, posterior)
     return bool(posterior.converged)
 
 

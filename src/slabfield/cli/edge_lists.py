@@ -33,8 +33,11 @@ def read_pairs(texts: Sequence[str], names: Sequence[str], option: str) -> list[
     for first, second in found:
         if first == second:
             raise InputError(
-                f"{option} must name two different columns; found {first!r} twice. A node has no "
-                "edge to itself: name the other column."
+                "column-with-itself",
+                "{option} must name two different columns; found {node!r} twice. A node has no "
+                "edge to itself: name the other column.",
+                option=option,
+                node=first,
             )
     return found
 
@@ -54,21 +57,36 @@ def unique_pair(text: str, pairs: Sequence[Pair], names: Sequence[str], option: 
     if pairs:
         readings = listed([f"{first!r} and {second!r}" for first, second in pairs])
         raise InputError(
-            f"{option} must name two columns; {text!r} can be read as {readings}. Write the pair "
-            f"in a CSV file, and pass {option} @FILE."
+            "ambiguous-pair",
+            "{option} must name two columns; {value!r} can be read as {readings}. Write the pair "
+            "in a CSV file, and pass {option} @FILE.",
+            option=option,
+            value=text,
+            readings=readings,
         )
     first, colon, second = text.partition(":")
     if not colon:
         raise InputError(
-            f"{option} must be two columns separated by a colon, or @FILE; got {text!r}. Pass for "
-            f"example {option} {names[0]}:{names[-1]}."
+            "pair-without-colon",
+            "{option} must be two columns separated by a colon, or @FILE; got {value!r}. Pass for "
+            "example {option} {first}:{last}.",
+            option=option,
+            value=text,
+            first=names[0],
+            last=names[-1],
         )
     unknown = next((name for name in (first, second) if name.strip() not in names), text)
     close = get_close_matches(unknown.strip(), names, n=1)
     advice = f"Did you mean {close[0]!r}?" if close else "Name columns of the table."
     raise InputError(
-        f"{option} must name two columns; {text!r} does not: {unknown.strip()!r} not found among "
-        f"{listed([repr(name) for name in names], shown=8)}. {advice}"
+        "unknown-columns-in-pair",
+        "{option} must name two columns; {value!r} does not: {unknown!r} not found among {names}. "
+        "{advice}",
+        option=option,
+        value=text,
+        unknown=unknown.strip(),
+        names=listed([repr(name) for name in names], shown=8),
+        advice=advice,
     )
 
 
@@ -84,8 +102,11 @@ def _from_file(path: Path, names: Sequence[str], option: str) -> list[Pair]:
         found.append(pair_of(path, number, fields, names))
     if not found:
         raise InputError(
-            f"{option} @FILE must name a file of pairs; found none in {path}. Write two columns "
-            "per line, separated by a comma."
+            "no-pairs-in-file",
+            "{option} @FILE must name a file of pairs; found none in {path}. Write two columns per "
+            "line, separated by a comma.",
+            option=option,
+            path=path,
         )
     return found
 
@@ -97,8 +118,13 @@ def read_lines(path: Path, option: str, what: str) -> list[list[str]]:
             return [fields for fields in csv.reader(file, skipinitialspace=True) if fields]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(
-            f"{option} must name a CSV file of {what}, in UTF-8; {str(path)!r} cannot be "
-            f"read ({getattr(error, 'strerror', None) or error}). Check its name and what it holds."
+            "unreadable-option-file",
+            "{option} must name a CSV file of {what}, in UTF-8; {path!r} cannot be read ({error}). "
+            "Check its name and what it holds.",
+            option=option,
+            what=what,
+            path=str(path),
+            error=str(getattr(error, "strerror", None) or error),
         ) from None
 
 
@@ -115,9 +141,14 @@ def invalid_line(
 ) -> InputError:
     """Return the error for a line without the required fields."""
     return InputError(
-        f"Every line of {path} must hold {what}, separated by commas; line {number} holds "
-        f"{listed([repr(field) for field in fields])}. The columns are "
-        f"{listed([repr(name) for name in names], shown=8)}. Correct that line."
+        "invalid-line",
+        "Every line of {path} must hold {what}, separated by commas; line {line} holds {found}. "
+        "The columns are {names}. Correct that line.",
+        path=path,
+        what=what,
+        line=number,
+        found=listed([repr(field) for field in fields]),
+        names=listed([repr(name) for name in names], shown=8),
     )
 
 

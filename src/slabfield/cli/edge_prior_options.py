@@ -42,8 +42,13 @@ def read_inclusion(
             found |= _probabilities(Path(text[1:]), names)
         elif not before or probability is None:
             raise InputError(
-                f"{INCLUSION} must be a probability for all edges, A:B=P for one, or @FILE; got "
-                f"{text!r}. Pass for example {INCLUSION} {names[0]}:{names[-1]}=0.1."
+                "invalid-inclusion",
+                "{option} must be a probability for all edges, A:B=P for one, or @FILE; got "
+                "{value!r}. Pass for example {option} {first}:{last}=0.1.",
+                option=INCLUSION,
+                value=text,
+                first=names[0],
+                last=names[-1],
             )
         else:
             found[unique_pair(before, pairs, names, INCLUSION)] = probability
@@ -76,16 +81,26 @@ def read_communities(text: str | None, names: Sequence[str]) -> dict[str, str] |
         name, label = resolve_name(fields[0], names), fields[1].strip()
         if found.get(name, label) != label:
             raise InputError(
-                f"{path} must name one community for each column; line {number} puts {name!r} in "
-                f"{label!r}, and an earlier one in {found[name]!r}. Delete one of them."
+                "column-in-two-communities",
+                "{path} must name one community for each column; line {line} puts {name!r} in "
+                "{label!r}, and an earlier one in {earlier!r}. Delete one of them.",
+                path=path,
+                line=number,
+                name=name,
+                label=label,
+                earlier=found[name],
             )
         found[name] = label
     for name in names:
         close = get_close_matches(name, [other for other in found if other not in names], n=1)
         if name not in found and close:
             raise InputError(
-                f"{path} must name a community for each column; {name!r} has none. Is "
-                f"{close[0]!r} a misspelling of it?"
+                "column-without-community",
+                "{path} must name a community for each column; {name!r} has none. Is {close!r} a "
+                "misspelling of it?",
+                path=path,
+                name=name,
+                close=close[0],
             )
     return {name: label for name, label in found.items() if name in names}
 

@@ -14,9 +14,8 @@ HINTS = {
     "na='drop'": "--na drop, --na impute, or --drop NAME,... to leave columns out",
     "df.drop(": "--drop NAME,... leaves columns out",
     "binarize": "--binarize NUMBER cuts every numeric column, --binarize NAME=NUMBER,... some",
-    'method="gibbs"': "--method gibbs",
 }
-"""The options that correspond to the advice of a message."""
+"""The options that correspond to the advice of a message without fields."""
 
 
 @contextmanager
@@ -34,11 +33,12 @@ def handle_errors(on_interrupt: str = "nothing was written", quiet: bool = False
     try:
         yield
     except InputError as error:
-        from slabfield.cli.printing import as_options
+        from slabfield.cli.parameter_options import in_options
 
-        message = str(error)
-        typer.echo(f"Error: {as_options(message)}", err=True)
-        hints = dict.fromkeys(hint for word, hint in HINTS.items() if word in message)
+        text = in_options(error.message)
+        typer.echo(f"Error: {text}", err=True)
+        # other messages name the options themselves
+        hints = [hint for word, hint in HINTS.items() if error.code == "input" and word in text]
         if hints:
             typer.echo(f"On the command line: {'; '.join(hints)}.", err=True)
         raise typer.Exit(BAD_INPUT) from None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from slabfield.cli.printing import as_options, show_edges, show_text, summarize
+from slabfield.cli.printing import show_edges, show_text, show_warnings, summarize
 from slabfield.cli.result_files import write_results
 from slabfield.encoding import CodedTable
 from slabfield.io.atomic import make_folder
@@ -135,8 +135,12 @@ def finish(
         written = write_results(posterior, edges, out)
     except OSError as error:
         raise InputError(
-            f"The results must be written in {out}; found {error.strerror or error}. Free disk "
-            f"space, then run: {resume_command} (draws that were written to disk are kept)."
+            "results-not-written",
+            "The results must be written in {folder}; found {error}. Free disk space, then run: "
+            "{command} (draws that were written to disk are kept).",
+            folder=out,
+            error=str(error.strerror or error),
+            command=resume_command,
         ) from None
     if not quiet:
         for note in estimator.coding_notes_:
@@ -145,9 +149,7 @@ def finish(
         show_text(summarize(edges, posterior.converged, posterior.settings, n_fixed))
         show_text(f"Written in {out}: {listed(written, shown=len(written))}.")
     interrupted = posterior.settings.get("stopped_by") == "interrupt"
-    messages = [str(w.message) for w in caught if issubclass(w.category, InputWarning)]
-    for text in dict.fromkeys([*messages, *posterior.warnings]):
-        typer.echo(f"Warning: {as_options(text)}", err=True)
+    show_warnings(caught, posterior)
     if interrupted:
         typer.echo(f"Interrupted. To continue: {resume_command}", err=True)
     return bool(posterior.converged) and not interrupted

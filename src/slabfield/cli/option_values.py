@@ -63,8 +63,10 @@ def parse_binarize(text: str | None) -> float | dict[str, float] | None:
         return {name.strip(): float(number) for name, _, number in pairs}
     except ValueError:
         raise InputError(
-            f"--binarize must be a number, or names with a number each; got {text!r}. "
-            "Pass for example --binarize 2, or --binarize sleep=2,work=0.5."
+            "invalid-binarize",
+            "--binarize must be a number, or names with a number each; got {value!r}. Pass for "
+            "example --binarize 2, or --binarize sleep=2,work=0.5.",
+            value=text,
         ) from None
 
 
@@ -83,8 +85,10 @@ def parse_draws(text: str | None, preset: str = "default") -> int | str | None:
         return text
     if not (text.isascii() and text.isdigit() and int(text) > 0):
         raise InputError(
-            f"--draws must be a whole number of at least 1, or auto; got {text!r}. Pass for "
-            "example --draws 1000."
+            "invalid-draws",
+            "--draws must be a whole number of at least 1, or auto; got {value!r}. Pass for "
+            "example --draws 1000.",
+            value=text,
         )
     return int(text)
 
@@ -101,7 +105,11 @@ def _check_known(requested: Sequence[str], names: Sequence[str], option: str) ->
         close = get_close_matches(unknown[0], names, n=1)
         advice = f"Did you mean {close[0]!r}?" if close else "Name columns of the file."
         raise InputError(
-            f"{option} must name columns of the file; {listed([repr(name) for name in unknown])} "
-            f"not found among {listed([repr(name) for name in names], shown=8)}. {advice}"
+            "unknown-columns",
+            "{option} must name columns of the file; {unknown} not found among {names}. {advice}",
+            option=option,
+            unknown=listed([repr(name) for name in unknown]),
+            names=listed([repr(name) for name in names], shown=8),
+            advice=advice,
         )
     return list(dict.fromkeys(requested))

@@ -1,41 +1,32 @@
-"""Printing of results: the most probable edges as a table, and a summary in words."""
+"""Printing of results: the most probable edges as a table, a summary in words, and warnings."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import isnan
 from typing import TYPE_CHECKING, Any
+from warnings import WarningMessage
 
+import typer
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from slabfield.cli.parameter_options import in_options
+from slabfield.validation import InputWarning
+
 if TYPE_CHECKING:
     import pandas as pd
+
+    from slabfield.posterior import Posterior
 
 # Edges that are printed
 MAX_ROWS = 20
 # Fewest chains whose convergence can be assessed
 CHAINS_NEEDED = 4
-OPTIONS = {
-    "n_draws": "--draws",
-    "max_memory": "--max-memory",
-    "n_warmup": "--warmup",
-    "n_chains": "--chains",
-    "n_jobs": "--jobs",
-    "time_budget": "--time-budget",
-    "cluster must": "--cluster must",
-    "mean_degree": "--mean-degree",
-    "inclusion_prior, as one number,": "--inclusion, as one number,",
-    "must agree with inclusion_prior": "must agree with --inclusion",
-    "Pass for example within=0.5, between=0.1": "Pass for example --within 0.5 --between 0.1",
-    "Pass communities, a label for each node": "Pass --communities FILE",
-    "likelihood='exact'": "--likelihood exact",
-    "likelihood='pseudo'": "--likelihood pseudo",
-    "likelihood='particles'": "--likelihood particles",
-}
-"""The options that correspond to parameters of the estimator, and phrases about them."""
+# Warning that says how to continue in Python; the command line says how to continue there
+TOLD_OTHERWISE = "interrupted"
 
 
 def show_text(text: str) -> None:
@@ -104,18 +95,22 @@ def summarize(
     return f"{found} {_convergence_text(edges, converged, settings)}"
 
 
-def as_options(text: str) -> str:
-    """Replace names of estimator parameters by options of the command line.
+def show_warnings(caught: Iterable[WarningMessage], posterior: Posterior) -> None:
+    """Print the warnings of a fit and of its posterior to standard error, each once.
 
     Examples
     --------
-    >>> from slabfield.cli.printing import as_options
-    >>> as_options("Run longer (n_draws, n_warmup).")
-    'Run longer (--draws, --warmup).'
+    >>> from slabfield.cli.printing import show_warnings
+    >>> callable(show_warnings)
+    True
     """
-    for parameter, option in OPTIONS.items():
-        text = text.replace(parameter, option)
-    return text
+    given = [item.message.message for item in caught if isinstance(item.message, InputWarning)]
+    for text in dict.fromkeys(
+        in_options(message)
+        for message in [*given, *posterior.messages]
+        if message.code != TOLD_OTHERWISE
+    ):
+        typer.echo(f"Warning: {text}", err=True)
 
 
 def _convergence_text(edges: pd.DataFrame, converged: bool, settings: Mapping[str, Any]) -> str:

@@ -49,10 +49,13 @@ def resume_run(
 
     if not (folder / CHECKPOINT).is_dir():
         raise InputError(
-            f"FOLDER must be the --out folder of a run; {folder} holds no folder named "
-            f"{CHECKPOINT!r}. Name another folder."
+            "no-checkpoint",
+            "FOLDER must be the --out folder of a run; {folder} holds no folder named "
+            "{checkpoint!r}. Name another folder.",
+            folder=folder,
+            checkpoint=CHECKPOINT,
         )
-    make_folder(folder)
+    make_folder(folder, "folder")
     with resume_hint(folder):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", InputWarning)

@@ -130,8 +130,10 @@ def parse_shape(text: str) -> tuple[int, int]:
     parts = text.lower().split("x")
     if len(parts) != 2 or not all(part.isascii() and part.isdigit() for part in parts):
         raise InputError(
-            f"--shape must be a height and a width separated by x; got {text!r}. Pass for "
-            "example --shape 10x10."
+            "invalid-shape",
+            "--shape must be a height and a width separated by x; got {value!r}. Pass for example "
+            "--shape 10x10.",
+            value=text,
         )
     return int(parts[0]), int(parts[1])
 

@@ -14,7 +14,7 @@ from slabfield.datasets.simulated import (
     two_streams,
 )
 from slabfield.inference.elimination import MEMORY_LIMIT
-from slabfield.validation import InputError, check_positive_int
+from slabfield.validation import InputError, Parameter, check_positive_int
 
 
 def make_lattice(
@@ -59,11 +59,7 @@ def make_lattice(
     >>> data.field.n_edges, data.rows.shape, data.method
     (180, (100, 100), 'elimination')
     """
-    if np.shape(shape) != (2,):
-        raise InputError(
-            f"shape must be a height and a width; got {shape!r}. Pass for example shape=(10, 10)."
-        )
-    height, width = map(check_positive_int, ("shape[0]", "shape[1]"), shape)
+    height, width = _sides(shape)
     field_rng, row_rng = two_streams(random_state)
     index = np.arange(height * width).reshape(height, width)
     edges = np.zeros((index.size, index.size), dtype=np.bool_)
@@ -71,3 +67,18 @@ def make_lattice(
     edges[index[:-1], index[1:]] = True
     field = ising_field(edges, field_rng, coupling_scale, bias_scale)
     return simulate(field, n_rows, row_rng, method, memory_limit, n_sweeps)
+
+
+def _sides(shape: tuple[int, int]) -> tuple[int, int]:
+    try:
+        height, width = (check_positive_int("shape", side) for side in shape)
+    except (TypeError, ValueError):
+        raise InputError(
+            "invalid-lattice-shape",
+            "{parameter} must be a height and a width, each a whole number of at least 1; got "
+            "{value}. Pass for example {example}.",
+            parameter=Parameter("shape"),
+            value=repr(shape),
+            example=Parameter("shape", (10, 10)),
+        ) from None
+    return height, width

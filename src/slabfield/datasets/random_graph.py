@@ -12,7 +12,7 @@ from slabfield.datasets.simulated import (
     two_streams,
 )
 from slabfield.inference.elimination import MEMORY_LIMIT
-from slabfield.validation import InputError, check_positive_int
+from slabfield.validation import InputError, Parameter, check_positive_int
 
 
 def make_random(
@@ -64,8 +64,13 @@ def make_random(
     n_nodes = check_positive_int("n_nodes", n_nodes, low=2)
     if not 0 <= mean_degree <= n_nodes - 1:
         raise InputError(
-            f"mean_degree must be from 0 to n_nodes - 1 = {n_nodes - 1}; found {mean_degree}. "
-            "Lower it, or ask for more nodes."
+            "mean-degree-out-of-range",
+            "{parameter} must be from 0 to {n_nodes} - 1 = {limit}; found {value}. Lower it, or "
+            "ask for more nodes.",
+            parameter=Parameter("mean_degree"),
+            n_nodes=Parameter("n_nodes"),
+            limit=n_nodes - 1,
+            value=mean_degree,
         )
     field_rng, row_rng = two_streams(random_state)
     edges = field_rng.random((n_nodes, n_nodes)) < mean_degree / (n_nodes - 1)

@@ -11,7 +11,13 @@ from slabfield.datasets.gibbs_rows import gibbs_rows
 from slabfield.inference import elimination, enumeration
 from slabfield.inference.elimination_order import readable_bytes
 from slabfield.models.field import BinaryField
-from slabfield.validation import InputError, check_choice, check_number, check_positive_int
+from slabfield.validation import (
+    InputError,
+    Parameter,
+    check_choice,
+    check_number,
+    check_positive_int,
+)
 
 Method = Literal["auto", "enumeration", "elimination", "gibbs"]
 RandomState = int | np.random.Generator | None
@@ -199,9 +205,15 @@ def _draw(
         return elimination.sample(field, n_rows, rng, memory_limit), "elimination"
     except elimination.TableTooLargeError as error:
         raise InputError(
-            f"Exact draws from this field of {field.n_nodes} nodes and {field.n_edges} edges are "
-            "out of reach; the tables of variable elimination need at least "
-            f"{readable_bytes(error.needed_bytes)}, and memory_limit is "
-            f"{readable_bytes(error.memory_limit)}. Ask for approximate draws with "
-            'method="gibbs", raise memory_limit, or make the graph smaller or sparser.'
+            "exact-draws-too-large",
+            "Exact draws from this field of {n_nodes} nodes and {n_edges} edges are out of reach; "
+            "the tables of variable elimination need at least {needed}, and {memory_limit} is "
+            "{limit}. Ask for approximate draws with {gibbs}, raise {memory_limit}, or make the "
+            "graph smaller or sparser.",
+            n_nodes=field.n_nodes,
+            n_edges=field.n_edges,
+            needed=readable_bytes(error.needed_bytes),
+            memory_limit=Parameter("memory_limit"),
+            limit=readable_bytes(error.memory_limit),
+            gibbs=Parameter("method", "gibbs"),
         ) from error

@@ -197,8 +197,12 @@ class FieldModel(DensityMixin, BaseEstimator):  # type: ignore[misc]
         indices = [validation.find_node(what, node, self.node_names_) for node in asked]
         if not indices or len(set(indices)) < len(indices):
             raise validation.InputError(
-                f"{what} must name at least one node, and each once; got {nodes!r}. Pass for "
-                f"example {what}=[{self.node_names_[0]!r}]."
+                "nodes-not-distinct",
+                "{parameter} must name at least one node, and each once; got {value}. Pass for "
+                "example {example}.",
+                parameter=validation.Parameter(what),
+                value=repr(nodes),
+                example=validation.Parameter(what, [self.node_names_[0]]),
             )
         return indices
 
@@ -244,7 +248,13 @@ def _check_mask(mask: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     hidden = np.asarray(mask)
     if hidden.shape != shape or hidden.dtype != np.bool_:
         raise validation.InputError(
-            f"mask must hold True and False and have the shape of X, {shape}; got an array of "
-            f"shape {hidden.shape} and type {hidden.dtype}. Pass for example mask=(X == -1)."
+            "invalid-mask",
+            "{parameter} must hold True and False and have the shape of {X}, {shape}; got an array "
+            "of shape {found} and type {kind}. Pass for example mask=(X == -1).",
+            parameter=validation.Parameter("mask"),
+            X=validation.Parameter("X"),
+            shape=shape,
+            found=hidden.shape,
+            kind=str(hidden.dtype),
         )
     return hidden

@@ -67,7 +67,7 @@ def refuse_unwritable(checkpoint: Checkpoint) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise validation.InputError(cannot_write(checkpoint.folder, error)) from None
+        raise cannot_write(checkpoint.folder, error) from None
 
 
 def read_run(checkpoint: Checkpoint) -> tuple[dict[str, Any], encoding.CodedTable]:
@@ -75,8 +75,12 @@ def read_run(checkpoint: Checkpoint) -> tuple[dict[str, Any], encoding.CodedTabl
     record, arrays = checkpoint.run_record, checkpoint.arrays
     if record is None:
         raise validation.InputError(
-            f"checkpoint must be the folder of a run; {checkpoint.folder} holds no "
-            f"{checkpoint.header.name}. Name the folder that was passed to fit."
+            "not-a-checkpoint",
+            "{parameter} must be the folder of a run; {folder} holds no {file}. Name the folder "
+            "that was passed to fit.",
+            parameter=validation.Parameter("checkpoint"),
+            folder=checkpoint.folder,
+            file=checkpoint.header.name,
         )
     with plain_failures(checkpoint.header, "Delete the folder and fit again"):
         parameters = unpack(record["parameters"], arrays, {}, ())
@@ -96,9 +100,14 @@ def end_run(checkpoint: Checkpoint, outcome: Outcome) -> None:
         raise KeyboardInterrupt("The run was stopped before the first draw.")
     n_draws, n_chains = len(outcome.results[0].record.bias), len(outcome.results)
     warnings.warn(
-        f"Ctrl-C ended the run after {n_draws} draws of {n_chains} of its {len(outcome.runs)} "
-        "chains. The same call continues it, as does "
-        f"SpikeSlabMRF.resume({str(checkpoint.folder)!r}).",
-        validation.InputWarning,
+        validation.InputWarning(
+            "interrupted",
+            "Ctrl-C ended the run after {n_draws} draws of {n_chains} of its {n_planned} chains. "
+            "The same call continues it, as does SpikeSlabMRF.resume({folder!r}).",
+            n_draws=n_draws,
+            n_chains=n_chains,
+            n_planned=len(outcome.runs),
+            folder=str(checkpoint.folder),
+        ),
         stacklevel=4,
     )

@@ -352,9 +352,11 @@ add_probability, delete_probability, pseudo_weight : optional
         validation.check_positive_int("n_draws", n_draws)
         if getattr(self, "_runs", None) is None:
             raise validation.InputError(
+                "no-states-to-extend",
                 "extend needs the states of the chains; found none, because copies of an estimator "
-                "do not keep them. Fit with checkpoint=PATH, and use "
-                "SpikeSlabMRF.resume(PATH, n_draws)."
+                "do not keep them. Fit with {checkpoint}=PATH, and use SpikeSlabMRF.resume(PATH, "
+                "n_draws).",
+                checkpoint=validation.Parameter("checkpoint"),
             )
         run_settings, checkpoint = self.posterior_.settings, self._checkpoint
         goal = run_settings["n_draws"] + n_draws

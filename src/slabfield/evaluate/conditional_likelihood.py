@@ -52,8 +52,10 @@ def lattice_patches(
     tall, wide = (validation.check_positive_int("patch", side) for side in patch)
     if tall > height or wide > width:
         raise validation.InputError(
-            f"A patch must fit into the lattice; got patch={tuple(patch)} for shape="
-            f"{tuple(shape)}. Pass a smaller patch."
+            "patch-too-large",
+            "A patch must fit into the lattice; got {patch} for {shape}. Pass a smaller patch.",
+            patch=validation.Parameter("patch", tuple(patch)),
+            shape=validation.Parameter("shape", tuple(shape)),
         )
     rng = np.random.default_rng(random_state)
     top = rng.integers(height - tall + 1, size=n_rows)
@@ -161,7 +163,13 @@ def _check_groups(groups: ArrayLike | None, n_rows: int, n_nodes: int) -> NDArra
     else:
         return np.ascontiguousarray(chosen, dtype=np.int64)
     raise validation.InputError(
-        f"groups must hold 1 to {MAX_GROUP} different nodes from 0 to {n_nodes - 1}, for all rows "
-        f"or for each of the {n_rows}; found {found}. Pass an integer array of shape "
-        f"(g,) or ({n_rows}, g), for example from lattice_patches."
+        "invalid-groups",
+        "{parameter} must hold 1 to {limit} different nodes from 0 to {last}, for all rows or for "
+        "each of the {n_rows}; found {found}. Pass an integer array of shape (g,) or ({n_rows}, "
+        "g), for example from lattice_patches.",
+        parameter=validation.Parameter("groups"),
+        limit=MAX_GROUP,
+        last=n_nodes - 1,
+        n_rows=n_rows,
+        found=found,
     )

@@ -151,8 +151,11 @@ def precision_recall(truth: Any, score: Any) -> PrecisionRecallCurve:
     present, magnitude = true != 0, np.abs(scores)
     if present.all() or not present.any():
         raise validation.InputError(
+            "nothing-to-rank",
             "A ranking of edges needs pairs with and pairs without an edge in the truth; found "
-            f"{int(present.sum())} edges among {present.size} pairs. Use edge_recovery instead."
+            "{n_edges} edges among {n_pairs} pairs. Use edge_recovery instead.",
+            n_edges=int(present.sum()),
+            n_pairs=present.size,
         )
     precision, recall, thresholds = precision_recall_curve(present, magnitude)
     area = float(average_precision_score(present, magnitude))
@@ -195,8 +198,11 @@ def calibration(truth: Any, probability: ArrayLike, n_bins: int = 10) -> pd.Data
     present, pooled = _pooled(truth, probability)
     if pooled.min() < 0 or pooled.max() > 1:
         raise validation.InputError(
-            "Inclusion probabilities must lie between 0 and 1; found values from "
-            f"{pooled.min():.3g} to {pooled.max():.3g}. Pass probabilities, not couplings."
+            "not-probabilities",
+            "Inclusion probabilities must lie between 0 and 1; found values from {lowest:.3g} to "
+            "{highest:.3g}. Pass probabilities, not couplings.",
+            lowest=pooled.min(),
+            highest=pooled.max(),
         )
     bins = np.minimum((pooled * n_bins).astype(int), n_bins - 1)
     rows = []
@@ -218,8 +224,11 @@ def _pooled(truth: Any, probability: Any) -> tuple[NDArray[np.bool_], Array]:
     truths, probabilities = (truth, probability) if several else ([truth], [probability])
     if len(truths) != len(probabilities):
         raise validation.InputError(
-            f"There must be as many truths as matrices of probabilities; found {len(truths)} and "
-            f"{len(probabilities)}. Pass one of each for every data set."
+            "unequal-numbers-of-matrices",
+            "There must be as many truths as matrices of probabilities; found {n_truths} and "
+            "{n_probabilities}. Pass one of each for every data set.",
+            n_truths=len(truths),
+            n_probabilities=len(probabilities),
         )
     pairs = [_pair(one, other) for one, other in zip(truths, probabilities, strict=True)]
     present = np.concatenate([true != 0 for true, _ in pairs])
@@ -230,8 +239,11 @@ def _pair(truth: Any, other: Any) -> tuple[Array, Array]:
     true_values, other_values = _upper(truth, "truth"), _upper(other, "the other")
     if true_values.size != other_values.size:
         raise validation.InputError(
-            f"Both matrices must be over the same nodes; found {true_values.size} pairs in the "
-            f"truth and {other_values.size} in the other. Pass two matrices of the same shape."
+            "matrices-of-different-nodes",
+            "Both matrices must be over the same nodes; found {n_true} pairs in the truth and "
+            "{n_other} in the other. Pass two matrices of the same shape.",
+            n_true=true_values.size,
+            n_other=other_values.size,
         )
     return true_values, other_values
 
@@ -248,6 +260,9 @@ def _upper(matrix: Any, name: str) -> Array:
     else:
         return Interactions.pairs(len(values)).of_matrix(values)
     raise validation.InputError(
-        f"{name} must be a symmetric matrix over at least two nodes; found {found}. "
-        "Pass an array of shape (D, D), a BinaryField or a fitted estimator."
+        "not-a-symmetric-matrix",
+        "{name} must be a symmetric matrix over at least two nodes; found {found}. Pass an array "
+        "of shape (D, D), a BinaryField or a fitted estimator.",
+        name=name,
+        found=found,
     )

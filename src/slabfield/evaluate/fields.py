@@ -30,8 +30,11 @@ def as_fields(model: Evaluable) -> list[BinaryField]:
     if not fields or len({field.n_nodes for field in fields}) > 1:
         found = sorted({field.n_nodes for field in fields})
         raise validation.InputError(
-            "A mixture needs at least one field, and all over the same nodes; found "
-            f"{len(fields)} fields, of {found} nodes. Pass fields learned from the same columns."
+            "unequal-fields",
+            "A mixture needs at least one field, and all over the same nodes; found {n_fields} "
+            "fields, of {n_nodes} nodes. Pass fields learned from the same columns.",
+            n_fields=len(fields),
+            n_nodes=found,
         )
     return fields
 
@@ -42,9 +45,11 @@ def _as_field(member: Any) -> BinaryField:
     if hasattr(member, "bias_") and hasattr(member, "coupling_"):
         return BinaryField(member.bias_, member.coupling_)
     raise validation.InputError(
-        "The model must be a BinaryField, a fitted estimator, or a list of these; got "
-        f"{type(member).__name__}. Fit the estimator first, or build BinaryField(bias, coupling); "
-        "draw_fields turns a Posterior into a list."
+        "not-a-field",
+        "The model must be a BinaryField, a fitted estimator, or a list of these; got {kind}. Fit "
+        "the estimator first, or build BinaryField(bias, coupling); draw_fields turns a Posterior "
+        "into a list.",
+        kind=type(member).__name__,
     )
 
 
@@ -127,14 +132,21 @@ def check_rows(rows: ArrayLike, n_nodes: int) -> NDArray[np.uint8]:
     states = np.asarray(rows)
     if states.ndim != 2 or states.shape[1] != n_nodes or not len(states):
         raise validation.InputError(
-            f"rows must be a table of {n_nodes} columns, one for each node, with at least one "
-            f"row; found an array of shape {states.shape}. Pass rows of shape (N, {n_nodes})."
+            "rows-of-wrong-shape",
+            "{parameter} must be a table of {n_nodes} columns, one for each node, with at least "
+            "one row; found an array of shape {shape}. Pass rows of shape (N, {n_nodes}).",
+            parameter=validation.Parameter("rows"),
+            n_nodes=n_nodes,
+            shape=states.shape,
         )
     invalid = states[(states != 0) & (states != 1)]
     if invalid.size:
         raise validation.InputError(
-            f"rows must hold only 0 and 1; they also hold {np.unique(invalid)[:5].tolist()}. Code "
-            "them as the training table was coded: the larger of two numbers is 1."
+            "rows-not-binary",
+            "{parameter} must hold only 0 and 1; they also hold {found}. Code them as the training "
+            "table was coded: the larger of two numbers is 1.",
+            parameter=validation.Parameter("rows"),
+            found=np.unique(invalid)[:5].tolist(),
         )
     return np.ascontiguousarray(states.astype(np.uint8))
 

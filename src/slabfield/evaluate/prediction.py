@@ -168,8 +168,12 @@ def _check_unknown(unknown: ArrayLike | None, shape: tuple[int, int]) -> Bools:
     hidden = np.asarray(unknown)
     if hidden.shape != shape or hidden.dtype != np.bool_:
         raise validation.InputError(
+            "invalid-unknown-mask",
             "The mask of unknown entries must hold True and False and have the shape of the table, "
-            f"{shape}; found an array of shape {hidden.shape} and type {hidden.dtype}. Pass for "
-            "example numpy.isnan(X)."
+            "{shape}; found an array of shape {found} and type {kind}. Pass for example "
+            "numpy.isnan(X).",
+            shape=shape,
+            found=hidden.shape,
+            kind=str(hidden.dtype),
         )
     return hidden

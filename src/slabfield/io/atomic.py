@@ -7,11 +7,14 @@ import secrets
 from collections.abc import Callable
 from pathlib import Path
 
-from slabfield.validation import InputError
+from slabfield.validation import InputError, Parameter
 
 
-def make_folder(folder: Path) -> None:
-    """Create the output folder, and check that it is writable, before any work is done."""
+def make_folder(folder: Path, name: str = "out") -> None:
+    """Create the output folder, and check that it is writable, before any work is done.
+
+    ``name`` is that of the parameter, for the message.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe = folder / f".slabfield-{os.getpid()}.tmp"
@@ -19,8 +22,12 @@ def make_folder(folder: Path) -> None:
         probe.unlink()
     except OSError as error:
         raise InputError(
-            f"--out must be a folder that can be written in; {folder} cannot: "
-            f"{error.strerror or error}. Name another folder."
+            "folder-not-writable",
+            "{parameter} must be a folder that can be written in; {folder} cannot: {error}. Name "
+            "another folder.",
+            parameter=Parameter(name),
+            folder=folder,
+            error=str(error.strerror or error),
         ) from None
 
 
@@ -40,9 +47,17 @@ def check_target(path: str | os.PathLike[str]) -> Path:
     """Return the path to write to, if it names a file in an existing folder."""
     target = Path(path)
     if target.is_dir():
-        raise InputError(f"path must name a file; {target} is a folder. Add a name to it.")
+        raise InputError(
+            "target-is-folder",
+            "{parameter} must name a file; {path} is a folder. Add a name to it.",
+            parameter=Parameter("path"),
+            path=target,
+        )
     if not target.parent.is_dir():
         raise InputError(
-            f"path must lie in a folder that exists; {target.parent} does not. Make it first."
+            "target-folder-missing",
+            "{parameter} must lie in a folder that exists; {folder} does not. Make it first.",
+            parameter=Parameter("path"),
+            folder=target.parent,
         )
     return target

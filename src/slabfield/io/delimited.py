@@ -46,8 +46,11 @@ def read_delimited(path: Path, content: bytes) -> pd.DataFrame:
         )
     except (pd.errors.ParserError, ValueError) as error:
         raise InputError(
-            f"{path} must be a CSV or TSV file; reading it failed with: {error}. "
-            "Open it in a text editor, and look for quotes that are not closed."
+            "not-delimited",
+            "{path} must be a CSV or TSV file; reading it failed with: {error}. Open it in a text "
+            "editor, and look for quotes that are not closed.",
+            path=path,
+            error=str(error),
         ) from None
     # a delimiter at the end of every line makes a column without a name or values
     empty = [
@@ -63,14 +66,20 @@ def check_names(path: Path, fields: Sequence[str]) -> list[str]:
     names = [field.strip() or f"column {k + 1}" for k, field in enumerate(fields)]
     if set(names) <= {"0", "1"}:
         raise InputError(
-            f"The first line of {path} must hold the column names; found {listed(names)}. "
-            "Add a line with a name for each column above it."
+            "no-column-names",
+            "The first line of {path} must hold the column names; found {names}. Add a line with a "
+            "name for each column above it.",
+            path=path,
+            names=listed(names),
         )
     duplicates = [repr(name) for name, count in Counter(names).items() if count > 1]
     if duplicates:
         raise InputError(
-            f"The column names in the first line of {path} must differ; found {listed(duplicates)} "
-            "more than once. Rename all but one, or add a line of names if there is none."
+            "duplicate-names-in-file",
+            "The column names in the first line of {path} must differ; found {names} more than "
+            "once. Rename all but one, or add a line of names if there is none.",
+            path=path,
+            names=listed(duplicates),
         )
     return names
 
@@ -79,8 +88,10 @@ def refuse_empty(path: Path, content: bytes | str) -> None:
     """Refuse a file that is empty or holds only whitespace."""
     if not content.strip():
         raise InputError(
-            f"{path} must hold a table; found an empty file. Write the column names in its first "
-            "line and one row per line below."
+            "empty-file",
+            "{path} must hold a table; found an empty file. Write the column names in its first "
+            "line and one row per line below.",
+            path=path,
         )
 
 
@@ -93,8 +104,12 @@ def _decode(path: Path, content: bytes) -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise InputError(
-            f"{path} must be text in UTF-8; found a byte that is not, "
-            f"0x{content[error.start]:02x} in line {line}. Save it with the encoding UTF-8."
+            "not-utf8",
+            "{path} must be text in UTF-8; found a byte that is not, 0x{byte:02x} in line {line}. "
+            "Save it with the encoding UTF-8.",
+            path=path,
+            byte=content[error.start],
+            line=line,
         ) from None
     _refuse_nul(path, is_utf16 and "\0" in text)
     # a file that holds only a byte order mark is not empty, but its text is
@@ -105,8 +120,10 @@ def _decode(path: Path, content: bytes) -> str:
 def _refuse_nul(path: Path, found: bool) -> None:
     if found:
         raise InputError(
-            f"{path} must be a text file; found bytes that are not text. "
-            "Save the table as CSV (UTF-8) first."
+            "not-text",
+            "{path} must be a text file; found bytes that are not text. Save the table as CSV "
+            "(UTF-8) first.",
+            path=path,
         )
 
 
@@ -129,14 +146,18 @@ def find_delimiter(path: Path, text: str) -> str:
             for delimiter in DELIMITERS
         }
     except csv.Error as error:
-        raise InputError(_unreadable(path, 1, error)) from None
+        raise _unreadable(path, 1, error) from None
     return max(counts, key=lambda delimiter: counts[delimiter])
 
 
-def _unreadable(path: Path, line: int, error: csv.Error) -> str:
-    return (
-        f"{path} must be a CSV or TSV file; line {line} cannot be read: {error}. "
-        "Look there for quotes that are not closed."
+def _unreadable(path: Path, line: int, error: csv.Error) -> InputError:
+    return InputError(
+        "unreadable-line",
+        "{path} must be a CSV or TSV file; line {line} cannot be read: {error}. Look there for "
+        "quotes that are not closed.",
+        path=path,
+        line=line,
+        error=str(error),
     )
 
 
@@ -156,15 +177,23 @@ def _check_lines(path: Path, text: str, delimiter: str) -> list[str]:
             n_rows += 1
             if len(fields) != len(names):
                 raise InputError(
-                    f"Every line of {path} must have as many fields as the first; line "
-                    f"{reader.line_num} has {len(fields)}, expected {len(names)} (fields are "
-                    f"separated by {DELIMITERS[delimiter]}). Correct that line."
+                    "uneven-lines",
+                    "Every line of {path} must have as many fields as the first; line {line} has "
+                    "{found}, expected {expected} (fields are separated by {delimiter}). Correct "
+                    "that line.",
+                    path=path,
+                    line=reader.line_num,
+                    found=len(fields),
+                    expected=len(names),
+                    delimiter=DELIMITERS[delimiter],
                 )
     except csv.Error as error:
-        raise InputError(_unreadable(path, reader.line_num, error)) from None
+        raise _unreadable(path, reader.line_num, error) from None
     if names is None or n_rows == 0:
         raise InputError(
-            f"{path} must have a row for each case; found only the line of column names. "
-            "Add the rows below it."
+            "no-rows",
+            "{path} must have a row for each case; found only the line of column names. Add the "
+            "rows below it.",
+            path=path,
         )
     return names

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slabfield.validation.errors import InputError, check_width, listed
+from slabfield.validation.errors import InputError, Parameter, check_width, listed
 
 
 class OpenedTable(NamedTuple):
@@ -47,16 +47,20 @@ def _check_names(names: list[str]) -> None:
     duplicates = [repr(name) for name, count in Counter(names).items() if count > 1]
     if duplicates:
         raise InputError(
-            f"Each column must have a name of its own; found more than one column named "
-            f"{listed(duplicates)}. Rename or drop all but one."
+            "duplicate-names",
+            "Each column must have a name of its own; found more than one column named {names}. "
+            "Rename or drop all but one.",
+            names=listed(duplicates),
         )
     unpaired = [
         ascii(name) for name in names if any("\ud800" <= letter <= "\udfff" for letter in name)
     ]
     if unpaired:
         raise InputError(
-            "Column names must be valid Unicode text; found unpaired surrogates in "
-            f"{listed(unpaired)}. Rename these columns."
+            "invalid-names",
+            "Column names must be valid Unicode text; found unpaired surrogates in {names}. Rename "
+            "these columns.",
+            names=listed(unpaired),
         )
 
 
@@ -107,8 +111,11 @@ def _as_pandas(X: Any) -> Any:
 def _as_array(X: Any) -> NDArray[Any]:
     if not hasattr(X, "__array__") and not hasattr(X, "toarray") and not _has_rows(X):
         raise InputError(
-            f"X must be a table: an array, a list of rows or a data frame; got "
-            f"{type(X).__name__}. Read a file first, for example with pandas.read_csv."
+            "not-a-table",
+            "{X} must be a table: an array, a list of rows or a data frame; got {kind}. Read a "
+            "file first, for example with pandas.read_csv.",
+            X=Parameter("X"),
+            kind=type(X).__name__,
         )
     if hasattr(X, "toarray"):
         X = X.toarray()
@@ -134,8 +141,13 @@ def _from_lists(X: Any) -> NDArray[Any]:
     if len(lengths) == len(rows) and len(set(lengths)) > 1:
         odd = next(k for k, length in enumerate(lengths) if length != lengths[0])
         raise InputError(
-            f"Every row of X must have as many entries as the first; row 0 has {lengths[0]} and "
-            f"row {odd} has {lengths[odd]}. Make the rows equally long."
+            "uneven-rows",
+            "Every row of {X} must have as many entries as the first; row 0 has {expected} and row "
+            "{row} has {found}. Make the rows equally long.",
+            X=Parameter("X"),
+            expected=lengths[0],
+            row=odd,
+            found=lengths[odd],
         )
     try:
         plain = np.asarray(rows)
@@ -149,8 +161,10 @@ def _from_lists(X: Any) -> NDArray[Any]:
 def _check_real(arrays: list[NDArray[Any]]) -> None:
     if any(array.dtype.kind == "c" for array in arrays):
         raise InputError(
-            "Complex data not supported: X must hold two values per column, and complex numbers "
-            "have no order; found complex numbers. Pass their real parts, or 0 and 1."
+            "complex-numbers",
+            "Complex data not supported: {X} must hold two values per column, and complex numbers "
+            "have no order; found complex numbers. Pass their real parts, or 0 and 1.",
+            X=Parameter("X"),
         )
 
 
@@ -158,21 +172,35 @@ def _check_shape(shape: tuple[int, ...], min_rows: int) -> None:
     if len(shape) != 2:
         kind = "one number" if not shape else f"an array of {len(shape)} dimension(s)"
         raise InputError(
-            f"X must be a table with rows and columns (Expected 2D array); found {kind}, of shape "
-            f"{shape}. Reshape your data so that each row is a case and each column a node."
+            "not-two-dimensional",
+            "{X} must be a table with rows and columns (Expected 2D array); found {kind}, of shape "
+            "{shape}. Reshape your data so that each row is a case and each column a node.",
+            X=Parameter("X"),
+            kind=kind,
+            shape=shape,
         )
     n_rows, n_columns = shape
     check_width(n_columns)
     # for new rows, the number of columns is compared with that of the fitted table
     if n_columns < 2 and min_rows > 1:
         raise InputError(
-            f"X must have at least two columns, for there to be an edge; found {n_columns} "
-            f"feature(s) (shape={shape}) while a minimum of 2 is required. Pass a table with a "
-            "column for each node."
+            "too-few-columns",
+            "{X} must have at least two columns, for there to be an edge; found {n_columns} "
+            "feature(s) (shape={shape}) while a minimum of 2 is required. Pass a table with a "
+            "column for each node.",
+            X=Parameter("X"),
+            n_columns=n_columns,
+            shape=shape,
         )
     if n_rows < min_rows:
         least = "one row" if min_rows == 1 else "two rows, for there to be something to learn"
         raise InputError(
-            f"X must have at least {least}; found {n_rows} sample(s) (shape={shape}) while a "
-            f"minimum of {min_rows} is required. Pass a table with a row for each case."
+            "too-few-rows",
+            "{X} must have at least {least}; found {n_rows} sample(s) (shape={shape}) while a "
+            "minimum of {min_rows} is required. Pass a table with a row for each case.",
+            X=Parameter("X"),
+            least=least,
+            n_rows=n_rows,
+            shape=shape,
+            min_rows=min_rows,
         )

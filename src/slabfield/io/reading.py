@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slabfield.io.delimited import check_names, read_delimited, refuse_empty
-from slabfield.validation.errors import InputError, check_width, listed, shown_value
+from slabfield.validation.errors import InputError, Parameter, check_width, listed, shown_value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,14 +74,21 @@ def read_table(path: Path, sheet: str | None = None) -> pd.DataFrame:
         return _read_excel(path, content, sheet)
     if sheet is not None:
         raise InputError(
-            f"--sheet names a sheet of an Excel file; {path} is not one. Leave --sheet out."
+            "sheet-without-excel",
+            "{sheet} names a sheet of an Excel file; {path} is not one. Leave {sheet} out.",
+            sheet=Parameter("sheet"),
+            path=path,
         )
     if content.startswith(PARQUET):
         return _read_parquet(path, content)
     for magic, (kind, advice) in REFUSED.items():
         if content.startswith(magic):
             raise InputError(
-                f"{path} must be a CSV, TSV, Parquet or Excel file; found {kind}. {advice}"
+                "unsupported-file",
+                "{path} must be a CSV, TSV, Parquet or Excel file; found {kind}. {advice}",
+                path=path,
+                kind=kind,
+                advice=advice,
             )
     return read_delimited(path, content)
 
@@ -105,25 +112,37 @@ def _read_bytes(path: Path) -> bytes:
     except FileNotFoundError:
         if path.is_symlink():
             raise InputError(
-                f"{path} must be a file that exists; found a link to {os.readlink(path)!r}, which "
-                "does not. Name the file itself, or fix the link."
+                "broken-link",
+                "{path} must be a file that exists; found a link to {target!r}, which does not. "
+                "Name the file itself, or fix the link.",
+                path=path,
+                target=os.readlink(path),
             ) from None
         siblings = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
         close = get_close_matches(path.name, siblings, n=1)
         raise InputError(
-            f"{path} must be a file that exists; found no such file. Check the name"
-            f"{f'; did you mean {close[0]}?' if close else ' and the folder.'}"
+            "no-such-file",
+            "{path} must be a file that exists; found no such file. Check the name{advice}",
+            path=path,
+            advice=f"; did you mean {close[0]}?" if close else " and the folder.",
         ) from None
     except IsADirectoryError:
-        raise InputError(f"{path} must be a file; found a folder. Name one file in it.") from None
+        raise InputError(
+            "file-is-folder",
+            "{path} must be a file; found a folder. Name one file in it.",
+            path=path,
+        ) from None
     except (OSError, ValueError) as error:  # ValueError: a name that no file can have
         found = getattr(error, "strerror", None) or error
         raise InputError(
-            f"{shown_value(str(path), 200)} must be a file that can be read; found: {found}. Check "
-            "its name and its permissions."
+            "unreadable-file",
+            "{path} must be a file that can be read; found: {error}. Check its name and its "
+            "permissions.",
+            path=shown_value(str(path), 200),
+            error=str(found),
         ) from None
     if len(content) > MAX_BYTES:
-        raise InputError(_too_large(path, "found more"))
+        raise _too_large(path, "found more")
     refuse_empty(path, content)
     return content
 
@@ -139,10 +158,14 @@ def _read_all(file: io.BufferedIOBase) -> bytes:
     return bytes(content)
 
 
-def _too_large(path: Path, found: str) -> str:
-    return (
-        f"{path} must hold at most {MAX_BYTES / 2**30:g} GiB, unpacked; {found}. Use part of "
-        "its rows, or only the columns that are to be nodes."
+def _too_large(path: Path, found: str) -> InputError:
+    return InputError(
+        "file-too-large",
+        "{path} must hold at most {limit:g} GiB, unpacked; {found}. Use part of its rows, or only "
+        "the columns that are to be nodes.",
+        path=path,
+        limit=MAX_BYTES / 2**30,
+        found=found,
     )
 
 
@@ -155,11 +178,14 @@ def _unpack(path: Path, content: bytes) -> bytes:
             text = _read_all(packed)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(
-            f"{path} must be a whole gzip archive; unpacking it failed with: {error}. "
-            "Download or compress it again."
+            "damaged-gzip",
+            "{path} must be a whole gzip archive; unpacking it failed with: {error}. Download or "
+            "compress it again.",
+            path=path,
+            error=str(error),
         ) from None
     if len(text) > MAX_BYTES:
-        raise InputError(_too_large(path, "unpacked it holds more"))
+        raise _too_large(path, "unpacked it holds more")
     return text
 
 
@@ -194,16 +220,21 @@ def _read_excel(path: Path, content: bytes, sheet: str | None) -> pd.DataFrame:
             size = sum(item.file_size for item in archive.infolist())
     except zipfile.BadZipFile as error:
         raise InputError(
-            f"{path} must be a whole spreadsheet (.xlsx); found a damaged one: {error}. "
-            "Save or download it again."
+            "damaged-excel",
+            "{path} must be a whole spreadsheet (.xlsx); found a damaged one: {error}. Save or "
+            "download it again.",
+            path=path,
+            error=str(error),
         ) from None
     if "xl/workbook.xml" not in names:
         raise InputError(
-            f"{path} must be a CSV, TSV, Parquet or Excel (.xlsx) file; found a zip archive or a "
-            "spreadsheet of another kind. Unpack it, or save the table as CSV (UTF-8)."
+            "unsupported-archive",
+            "{path} must be a CSV, TSV, Parquet or Excel (.xlsx) file; found a zip archive or a "
+            "spreadsheet of another kind. Unpack it, or save the table as CSV (UTF-8).",
+            path=path,
         )
     if size > MAX_BYTES:
-        raise InputError(_too_large(path, f"unpacked it holds {size / 2**30:.1f}"))
+        raise _too_large(path, f"unpacked it holds {size / 2**30:.1f}")
     _require_package("openpyxl", path, "an Excel file")
 
     def read() -> pd.DataFrame:
@@ -214,8 +245,13 @@ def _read_excel(path: Path, content: bytes, sheet: str | None) -> pd.DataFrame:
             sheets = [str(name) for name in book.sheet_names]
             if sheet is not None and sheet not in sheets:
                 raise InputError(
-                    f"--sheet must name a sheet of {path}; {sheet!r} is not among "
-                    f"{listed([repr(name) for name in sheets])}. Choose one of these."
+                    "unknown-sheet",
+                    "{sheet} must name a sheet of {path}; {given!r} is not among {sheets}. Choose "
+                    "one of these.",
+                    sheet=Parameter("sheet"),
+                    path=path,
+                    given=sheet,
+                    sheets=listed([repr(name) for name in sheets]),
                 )
             chosen: Any = sheet if sheet is not None else 0
             _check_sheet(path, book.book[sheets[0] if sheet is None else sheet])
@@ -225,8 +261,12 @@ def _read_excel(path: Path, content: bytes, sheet: str | None) -> pd.DataFrame:
     cells = _read_or_refuse(path, "a spreadsheet (.xlsx)", read).dropna(how="all")
     if len(cells) < 2:
         raise InputError(
-            f"{path} must have a row for each case below the column names; found "
-            f"{len(cells)} row(s) that are not empty. Add rows, or name another sheet (--sheet)."
+            "sheet-without-rows",
+            "{path} must have a row for each case below the column names; found {found} row(s) "
+            "that are not empty. Add rows, or name another sheet ({sheet}).",
+            path=path,
+            found=len(cells),
+            sheet=Parameter("sheet"),
         )
     heading = ["" if pd.isna(cell) else str(cell) for cell in cells.iloc[0]]
     table = cells.iloc[1:].reset_index(drop=True)
@@ -248,15 +288,13 @@ def _check_sheet(path: Path, sheet: Any) -> None:
             width = len(row)
         _check_cells(path, n_rows, width)
         if n_rows > MAX_SHEET_ROWS:
-            raise InputError(_too_large(path, f"it has more than {MAX_SHEET_ROWS:,} rows"))
+            raise _too_large(path, f"it has more than {MAX_SHEET_ROWS:,} rows")
     check_width(width)
 
 
 def _check_cells(path: Path, n_rows: int, n_columns: int) -> None:
     if n_rows * n_columns * CELL_BYTES > MAX_BYTES:
-        raise InputError(
-            _too_large(path, f"it has {n_rows:,} rows or more, of {n_columns:,} columns")
-        )
+        raise _too_large(path, f"it has {n_rows:,} rows or more, of {n_columns:,} columns")
 
 
 def _read_or_refuse(path: Path, kind: str, read: Callable[[], pd.DataFrame]) -> pd.DataFrame:
@@ -266,11 +304,15 @@ def _read_or_refuse(path: Path, kind: str, read: Callable[[], pd.DataFrame]) -> 
     except InputError:
         raise
     except MemoryError:
-        raise InputError(_too_large(path, "it does not fit in memory")) from None
+        raise _too_large(path, "it does not fit in memory") from None
     except Exception as error:
         first = (str(error) or type(error).__name__).splitlines()[0]
         raise InputError(
-            f"{path} must be {kind}; reading it failed with: {first}. Save it again, or as CSV."
+            "damaged-file",
+            "{path} must be {kind}; reading it failed with: {error}. Save it again, or as CSV.",
+            path=path,
+            kind=kind,
+            error=first,
         ) from None
 
 
@@ -280,6 +322,11 @@ def _require_package(package: str, path: Path, kind: str) -> None:
 
     if find_spec(package) is None:
         raise InputError(
-            f"{path} is {kind}, which needs the package {package}; it is not installed. Install it "
-            f'with: pip install "slabfield[{EXTRAS[package]}]", or save the table as CSV.'
+            "package-missing",
+            "{path} is {kind}, which needs the package {package}; it is not installed. Install it "
+            'with: pip install "slabfield[{extra}]", or save the table as CSV.',
+            path=path,
+            kind=kind,
+            package=package,
+            extra=EXTRAS[package],
         )

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from slabfield.posterior import Posterior
-from slabfield.validation import InputError
+from slabfield.validation import InputError, Parameter
 from slabfield.validation.errors import listed, shown_value
 
 
@@ -33,7 +33,14 @@ def check_posterior(value: object, needed: Sequence[str] = ()) -> Any:
         else "Pass what model.posterior_ or slabfield.load_posterior(FILE) gives"
     )
     article = "an" if kind[0] in "aeiouAEIOU" else "a"
-    raise InputError(f"posterior must be a Posterior; got {article} {kind}. {advice}.")
+    raise InputError(
+        "not-a-posterior",
+        "{parameter} must be a Posterior; got {article} {kind}. {advice}.",
+        parameter=Parameter("posterior"),
+        article=article,
+        kind=kind,
+        advice=advice,
+    )
 
 
 def find_edge(posterior: Posterior, pair: object) -> int:
@@ -51,14 +58,19 @@ def find_edge(posterior: Posterior, pair: object) -> int:
     """
     if not isinstance(pair, Sequence | np.ndarray) or isinstance(pair, str) or len(pair) != 2:
         raise InputError(
-            f"An edge must be a pair of nodes; got {shown_value(pair)}. Pass, for example, "
-            f"({posterior.feature_names[0]!r}, {posterior.feature_names[-1]!r})."
+            "plotted-edge-not-a-pair",
+            "An edge must be a pair of nodes; got {value}. Pass, for example, ({first!r}, "
+            "{last!r}).",
+            value=shown_value(pair),
+            first=posterior.feature_names[0],
+            last=posterior.feature_names[-1],
         )
     i, j = (_find_node(posterior, node) for node in pair)
     if i == j:
         raise InputError(
-            f"An edge must join two nodes; got {posterior.feature_names[i]!r} twice. Pass two "
-            "different nodes."
+            "plotted-edge-to-itself",
+            "An edge must join two nodes; got {node!r} twice. Pass two different nodes.",
+            node=posterior.feature_names[i],
         )
     return int(posterior.interactions.find(i, j))
 
@@ -88,9 +100,13 @@ def check_panels(ax: Any, n: int, size: tuple[float, float]) -> NDArray[Any]:
             else f"{shown_value(ax)}"
         )
         raise InputError(
-            f"ax must be {'one matplotlib Axes' if n == 1 else f'{n} matplotlib Axes'}, one for "
-            f"each panel; got {found}. Leave it out, or pass "
-            f"{'one' if n == 1 else f'those of figure.subplots({n})'}."
+            "wrong-axes",
+            "{parameter} must be {wanted}, one for each panel; got {found}. Leave it out, or pass "
+            "{advice}.",
+            parameter=Parameter("ax"),
+            wanted="one matplotlib Axes" if n == 1 else f"{n} matplotlib Axes",
+            found=found,
+            advice="one" if n == 1 else f"those of figure.subplots({n})",
         )
     return panels
 
@@ -103,6 +119,10 @@ def _find_node(posterior: Posterior, node: object) -> int:
     if is_integer and 0 <= node < len(names):  # type: ignore[operator]
         return int(node)  # type: ignore[call-overload, no-any-return]
     raise InputError(
-        f"A node must be one of the names {listed([repr(name) for name in names])}, or its number "
-        f"from 0 to {len(names) - 1}; got {shown_value(node)}. Pass one of these."
+        "unknown-plotted-node",
+        "A node must be one of the names {names}, or its number from 0 to {last}; got {node}. Pass "
+        "one of these.",
+        names=listed([repr(name) for name in names]),
+        last=len(names) - 1,
+        node=shown_value(node),
     )

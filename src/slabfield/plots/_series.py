@@ -12,7 +12,7 @@ from slabfield.plots._inputs import check_posterior, find_edge
 from slabfield.plots._style import edge_names
 from slabfield.posterior import Posterior
 from slabfield.posterior.diagnostics import rhat_and_ess
-from slabfield.validation import InputError
+from slabfield.validation import InputError, Parameter
 from slabfield.validation.errors import shown_value
 
 Array = NDArray[np.float64]
@@ -67,8 +67,13 @@ def choose_series(posterior: object, what: Sequence[Any] | None) -> list[Series]
         return [series for series in default if series.varies] or default[-1:]
     if isinstance(what, str) or not isinstance(what, Sequence | np.ndarray) or len(what) == 0:
         raise InputError(
-            f"what must be a list of quantities; got {shown_value(what)}. Pass, for example, "
-            f"what=['p0', ({checked.feature_names[0]!r}, {checked.feature_names[-1]!r})]."
+            "not-a-list-of-quantities",
+            "{parameter} must be a list of quantities; got {value}. Pass, for example, {example}.",
+            parameter=Parameter("what"),
+            value=shown_value(what),
+            example=Parameter(
+                "what", ["p0", (checked.feature_names[0], checked.feature_names[-1])]
+            ),
         )
     return [_find_series(checked, item) for item in what]
 
@@ -94,8 +99,11 @@ def _find_series(posterior: Posterior, item: Any) -> Series:
     if isinstance(item, str):
         if item not in SCALARS:
             raise InputError(
-                f"A quantity must be one of {', '.join(map(repr, SCALARS))}, or a pair of nodes; "
-                f"got {shown_value(item)}. Choose one of these."
+                "unknown-quantity",
+                "A quantity must be one of {allowed}, or a pair of nodes; got {value}. Choose one "
+                "of these.",
+                allowed=", ".join(map(repr, SCALARS)),
+                value=shown_value(item),
             )
         values = posterior.density if item == "density" else getattr(draws, item)
         return Series(item, np.asarray(values, dtype=np.float64))

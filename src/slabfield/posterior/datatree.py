@@ -9,7 +9,7 @@ import numpy as np
 
 from slabfield.draws import DENSE_LIMIT
 from slabfield.posterior.integrity import FORMAT
-from slabfield.validation import InputError
+from slabfield.validation import InputError, Parameter
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -70,8 +70,13 @@ def _dense(posterior: Posterior) -> tuple[Any, Any]:
     shape = (draws.n_chains * draws.n_draws, draws.n_edges)
     if shape[0] * shape[1] > DENSE_LIMIT:
         raise InputError(
-            f"dense must be False for more than {DENSE_LIMIT:,} entries; there are {shape[0]:,} "
-            f"draws of {shape[1]:,} edges. Leave the argument out."
+            "too-large-for-dense",
+            "{parameter} must be False for more than {limit:,} entries; there are {n_draws:,} "
+            "draws of {n_edges:,} edges. Leave the argument out.",
+            parameter=Parameter("dense"),
+            limit=DENSE_LIMIT,
+            n_draws=shape[0],
+            n_edges=shape[1],
         )
     present, coupling = np.zeros(shape, np.bool_), np.zeros(shape)
     rows = np.repeat(np.arange(shape[0]), np.diff(draws.values.indptr))
@@ -187,8 +192,11 @@ def _as_json(name: str, value: Any) -> str:
         return json.dumps(value, default=_plain)
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(
-            f"{name} must be serializable as JSON; found something else ({error}). Use only "
-            "numbers, text, and lists and dicts of these."
+            "not-serializable",
+            "{name} must be serializable as JSON; found something else ({error}). Use only "
+            "numbers, text, and lists and dicts of these.",
+            name=name,
+            error=str(error),
         ) from None
 
 

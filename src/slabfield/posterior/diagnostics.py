@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slabfield.configuration import DISCREPANCY_LIMIT, MISFIT_LIMIT, NOISE_LIMIT
+from slabfield.validation import Message, Parameter
 
 if TYPE_CHECKING:
     from slabfield.posterior.posterior import Posterior
@@ -25,7 +27,12 @@ MIN_VISIT_SHARE = 0.01
 MIN_CHAINS = 4
 # Draws per chain that R-hat and effective draws need
 MIN_DRAWS = 4
-RUN_LONGER = "Run longer (n_draws, n_warmup)"
+RUN_LONGER = Message(
+    "run-longer",
+    "Run longer ({n_draws}, {n_warmup})",
+    {"n_draws": Parameter("n_draws"), "n_warmup": Parameter("n_warmup")},
+)
+PSEUDO = Parameter("likelihood", "pseudo")
 
 
 def array_stats() -> Any:
@@ -62,24 +69,88 @@ def rhat_and_ess(values: NDArray[Any]) -> tuple[Array, Array]:
     return rhat, ess
 
 
-def find_problems(posterior: Posterior) -> list[str]:
-    """Reasons not to trust a result, in plain words; empty if there are none."""
-    chains = posterior.draws.n_chains
+def find_deviations(posterior: Posterior) -> list[Message]:
+    """Deviations from the requested run: another engine, or an early stop."""
+    settings, draws = posterior.settings, posterior.draws
+    found = []
+    if settings.get("fell_back"):
+        found.append(
+            Message(
+                "fell-back",
+                "{reason} The result is based on half the pseudo-likelihood instead ({pseudo}).",
+                {"reason": settings["fell_back"], "pseudo": PSEUDO},
+            )
+        )
+    if settings.get("stopped_by") == "time":
+        found.append(
+            Message(
+                "stopped-by-time",
+                "The time budget ended the run after {n_draws} draws per chain.",
+                {"n_draws": draws.n_draws},
+            )
+        )
+    warmups = [chain["warmed_up_for"] for chain in posterior.info if "warmed_up_for" in chain]
+    if warmups:
+        found.append(
+            Message(
+                "warmup-stopped-by-time",
+                "The time budget ended the warm-up of {n_stopped} of {n_chains} chains after "
+                "{n_draws} of {n_warmup} draws. They may mix more slowly, and their first draws "
+                "may still depend on the starting point.",
+                {
+                    "n_stopped": len(warmups),
+                    "n_chains": len(posterior.info),
+                    "n_draws": min(warmups),
+                    "n_warmup": settings["n_warmup"],
+                },
+            )
+        )
+    if settings.get("stopped_by") == "interrupt":
+        found.append(
+            Message(
+                "stopped-by-interrupt",
+                "Ctrl-C ended the run after {n_draws} draws of {n_chains} of its {n_planned} "
+                "chains.",
+                {
+                    "n_draws": draws.n_draws,
+                    "n_chains": draws.n_chains,
+                    "n_planned": settings["n_chains"],
+                },
+            )
+        )
+    return found
+
+
+def find_problems(posterior: Posterior) -> list[Message]:
+    """Reasons not to trust a result; empty if there are none."""
     problems = []
-    if chains < MIN_CHAINS:
+    if posterior.draws.n_chains < MIN_CHAINS:
         problems.append(
-            "Convergence cannot be judged from fewer than four chains; this run has "
-            f"{chains}. Run more chains (n_chains)."
+            Message(
+                "too-few-chains",
+                "Convergence cannot be judged from fewer than four chains; this run has {found}. "
+                "Run more chains ({n_chains}).",
+                {"found": posterior.draws.n_chains, "n_chains": Parameter("n_chains")},
+            )
         )
     return problems + particle_warnings(posterior.info) + unconverged_summaries(posterior)
 
 
-def unconverged_summaries(posterior: Posterior) -> list[str]:
-    """Problems that more draws would solve, in plain words; empty if there are none."""
-    problems = []
-    draws = posterior.draws.n_draws
-    if draws < MIN_DRAWS:
-        return [f"{draws} draws per chain are too few to judge convergence. {RUN_LONGER}."]
+def unconverged_summaries(posterior: Posterior) -> list[Message]:
+    """Problems that more draws would solve; empty if there are none."""
+    n_draws = posterior.draws.n_draws
+    if n_draws < MIN_DRAWS:
+        return [
+            Message(
+                "too-few-draws",
+                "{n_draws} draws per chain are too few to judge convergence. {advice}.",
+                {"n_draws": n_draws, "advice": RUN_LONGER},
+            )
+        ]
+    return [*_global_problems(posterior), *_bias_problems(posterior), *_edge_problems(posterior)]
+
+
+def _global_problems(posterior: Posterior) -> Iterator[Message]:
     for name, (rhats, esses) in posterior._global_diagnostics.items():
         rhat, ess = rhats[0], esses[0]
         if rhat > GLOBAL_RHAT_LIMIT or ess < GLOBAL_ESS_LIMIT:
@@ -88,28 +159,52 @@ def unconverged_summaries(posterior: Posterior) -> list[str]:
                 if np.isnan(rhat)
                 else f"R-hat {rhat:.3f} (should be below {GLOBAL_RHAT_LIMIT}), "
             )
-            problems.append(
-                f"{name} has not converged: {rhat_text}{ess:.0f} effective draws (should be at "
-                f"least {GLOBAL_ESS_LIMIT:.0f}). {RUN_LONGER}."
+            yield Message(
+                "unconverged-quantity",
+                "{name} has not converged: {rhat}{ess:.0f} effective draws (should be at least "
+                "{limit:.0f}). {advice}.",
+                {
+                    "name": name,
+                    "rhat": rhat_text,
+                    "ess": ess,
+                    "limit": GLOBAL_ESS_LIMIT,
+                    "advice": RUN_LONGER,
+                },
             )
-    names = posterior.feature_names
+
+
+def _bias_problems(posterior: Posterior) -> Iterator[Message]:
     nodes = unconverged_biases(posterior)
     if nodes.size:
-        shown = ", ".join(names[i] for i in nodes[:3])
-        problems.append(
-            f"The bias{'' if nodes.size == 1 else 'es'} of {nodes.size} "
-            f"node{' has' if nodes.size == 1 else 's have'} too few effective draws, or the chains "
-            f"disagree (worst: {shown}). Couplings at these nodes are imprecise, too. {RUN_LONGER}."
+        one = nodes.size == 1
+        yield Message(
+            "unconverged-biases",
+            "{what} too few effective draws, or the chains disagree (worst: {worst}). Couplings at "
+            "these nodes are imprecise, too. {advice}.",
+            {
+                "what": "The bias of 1 node has"
+                if one
+                else f"The biases of {nodes.size} nodes have",
+                "worst": ", ".join(posterior.feature_names[i] for i in nodes[:3]),
+                "advice": RUN_LONGER,
+            },
         )
-    edges = unconverged_edges(posterior)
+
+
+def _edge_problems(posterior: Posterior) -> Iterator[Message]:
+    names, edges = posterior.feature_names, unconverged_edges(posterior)
     if edges.size:
-        shown = ", ".join(posterior.interactions.labels(names, edges[:3]))
-        problems.append(
-            f"{edges.size} undecided {'edge has' if edges.size == 1 else 'edges have'} too few "
-            f"effective draws, or the chains disagree (worst: {shown}). These inclusion "
-            f"probabilities are imprecise. {RUN_LONGER}."
+        yield Message(
+            "unconverged-edges",
+            "{n_edges} undecided {have} too few effective draws, or the chains disagree (worst: "
+            "{worst}). These inclusion probabilities are imprecise. {advice}.",
+            {
+                "n_edges": edges.size,
+                "have": "edge has" if edges.size == 1 else "edges have",
+                "worst": ", ".join(posterior.interactions.labels(names, edges[:3])),
+                "advice": RUN_LONGER,
+            },
         )
-    return problems
 
 
 def unconverged_biases(posterior: Posterior) -> NDArray[np.intp]:
@@ -137,48 +232,86 @@ def unconverged_edges(posterior: Posterior) -> NDArray[np.intp]:
     return worst[np.argsort(ess[worst], kind="stable")]
 
 
-def particle_warnings(info: list[dict[str, Any]]) -> list[str]:
+def particle_warnings(info: list[dict[str, Any]]) -> list[Message]:
     """Warnings about restarts, the dense mode, and particles (too few, not mixing, lagging)."""
     problems = []
     restarted = sum("not_finite" in chain for chain in info)
     if restarted:
         problems.append(
-            f"{restarted} of {len(info)} chains reached values that are not finite and had to be "
-            "restarted. Some columns may imply or exclude others; drop such columns, or compare "
-            "with likelihood='pseudo'."
+            Message(
+                "chains-restarted",
+                "{n_restarted} of {n_chains} chains reached values that are not finite and had to "
+                "be restarted. Some columns may imply or exclude others; drop such columns, or "
+                "compare with {pseudo}.",
+                {"n_restarted": restarted, "n_chains": len(info), "pseudo": PSEUDO},
+            )
         )
     in_dense_mode = sum(bool(chain.get("in_dense_mode", False)) for chain in info)
     if in_dense_mode:
         problems.append(
-            f"{in_dense_mode} of {len(info)} chains ended in the dense mode: most edges are "
-            "present and all of them are weak. Particles that lag behind the parameters can hold a "
-            "chain there. Do not trust this result; use likelihood='pseudo', or more particles or "
-            "sweeps (n_particles, n_sweeps)."
+            Message(
+                "dense-mode",
+                "{n_dense} of {n_chains} chains ended in the dense mode: most edges are present "
+                "and all of them are weak. Particles that lag behind the parameters can hold a "
+                "chain there. Do not trust this result; use {pseudo}, or more particles or sweeps "
+                "({n_particles}, {n_sweeps}).",
+                {
+                    "n_dense": in_dense_mode,
+                    "n_chains": len(info),
+                    "pseudo": PSEUDO,
+                    "n_particles": Parameter("n_particles"),
+                    "n_sweeps": Parameter("n_sweeps"),
+                },
+            )
         )
     noise = max((chain.get("noise", 0.0) for chain in info), default=0.0)
-    discrepancy = (
-        np.median([chain.get("two_start_discrepancy", 1.0) for chain in info]) if info else 1.0
-    )
     if noise > NOISE_LIMIT:
         problems.append(
-            "There are too few particles: the noise in the log odds of edges has variance "
-            f"{noise:.2f} (should be below {NOISE_LIMIT:g}). Use more particles (n_particles), or "
-            "likelihood='pseudo'."
+            Message(
+                "too-few-particles",
+                "There are too few particles: the noise in the log odds of edges has variance "
+                "{noise:.2f} (should be below {limit:g}). Use more particles ({n_particles}), or "
+                "{pseudo}.",
+                {
+                    "noise": noise,
+                    "limit": NOISE_LIMIT,
+                    "n_particles": Parameter("n_particles"),
+                    "pseudo": PSEUDO,
+                },
+            )
         )
+    discrepancy = _median(info, "two_start_discrepancy")
     if discrepancy > DISCREPANCY_LIMIT:
         problems.append(
-            "The particles do not mix: particles started from the data and particles started from "
-            "random states still differ; the squared difference of their means is "
-            f"{discrepancy:.0f} times what sampling error explains. Do not trust strong couplings "
-            "here; compare with likelihood='pseudo'."
+            Message(
+                "particles-do-not-mix",
+                "The particles do not mix: particles started from the data and particles started "
+                "from random states still differ; the squared difference of their means is "
+                "{discrepancy:.0f} times what sampling error explains. Do not trust strong "
+                "couplings here; compare with {pseudo}.",
+                {"discrepancy": discrepancy, "pseudo": PSEUDO},
+            )
         )
-    moment_misfit = np.median([chain.get("moment_misfit", 1.0) for chain in info]) if info else 1.0
+    moment_misfit = _median(info, "moment_misfit")
     if moment_misfit > MISFIT_LIMIT:
         problems.append(
-            "The particles lag behind the parameters: with parameters held fixed, the model's pair "
-            f"frequencies differ from the data {np.sqrt(moment_misfit):.1f} times more than "
-            f"sampling error explains (should be below {np.sqrt(MISFIT_LIMIT):.1f}). Do not trust "
-            "strong couplings here; use more sweeps (n_sweeps), or compare with "
-            "likelihood='pseudo'."
+            Message(
+                "particles-lag",
+                "The particles lag behind the parameters: with parameters held fixed, the model's "
+                "pair frequencies differ from the data {misfit:.1f} times more than sampling error "
+                "explains (should be below {limit:.1f}). Do not trust strong couplings here; use "
+                "more sweeps ({n_sweeps}), or compare with {pseudo}.",
+                {
+                    "misfit": np.sqrt(moment_misfit),
+                    "limit": np.sqrt(MISFIT_LIMIT),
+                    "n_sweeps": Parameter("n_sweeps"),
+                    "pseudo": PSEUDO,
+                },
+            )
         )
     return problems
+
+
+def _median(info: list[dict[str, Any]], name: str) -> float:
+    """Return the median of a diagnostic over chains; 1, which is healthy, where it is not known."""
+    return float(np.median([chain.get(name, 1.0) for chain in info])) if info else 1.0

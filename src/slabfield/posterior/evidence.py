@@ -73,8 +73,9 @@ class Structure(Summaries):
         prior = self.settings.get("inclusion_prior")
         if not isinstance(prior, dict) or not {"a", "b", "edges"} <= prior.keys():
             raise InputError(
+                "prior-not-recorded",
                 "The prior of the edges must be known (settings['inclusion_prior']); this "
-                "posterior does not record it. Fit again with this version of slabfield."
+                "posterior does not record it. Fit again with this version of slabfield.",
             )
         given = np.asarray(prior["edges"], dtype=np.float64)
         mean = prior["a"] / (prior["a"] + prior["b"])

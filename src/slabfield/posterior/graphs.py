@@ -188,8 +188,11 @@ class Networks(Summaries):
         graph.add_nodes_from(self.feature_names)
         if len(graph) < self.n_nodes:
             raise InputError(
-                f"The nodes of a graph must have distinct names; there are {self.n_nodes} "
-                f"nodes and {len(graph)} names. Rename the duplicates."
+                "nodes-share-names",
+                "The nodes of a graph must have distinct names; there are {n_nodes} nodes and "
+                "{n_names} names. Rename the duplicates.",
+                n_nodes=self.n_nodes,
+                n_names=len(graph),
             )
         return graph
 

@@ -30,7 +30,11 @@ def check_checksum(path: Path) -> None:
     """Raise an InputError unless the file is an undamaged posterior that this version can read."""
     try:
         if path.is_dir():
-            raise InputError(f"{path} must be a posterior file; found a folder. Name a file.")
+            raise InputError(
+                "posterior-is-folder",
+                "{path} must be a posterior file; found a folder. Name a file.",
+                path=path,
+            )
         with open(path, "rb") as file:
             _check(path, file)
     except (OSError, ValueError) as error:
@@ -39,7 +43,10 @@ def check_checksum(path: Path) -> None:
         strerror = getattr(error, "strerror", None)
         found = "no such file" if isinstance(error, FileNotFoundError) else strerror or error
         raise InputError(
-            f"{path} cannot be read; found {found}. Name a file that Posterior.save wrote."
+            "unreadable-posterior",
+            "{path} cannot be read; found {found}. Name a file that Posterior.save wrote.",
+            path=path,
+            found=str(found),
         ) from None
 
 
@@ -48,23 +55,37 @@ def _check(path: Path, file: BinaryIO) -> None:
     if begin != HDF5_SIGNATURE:
         found = "an empty file" if not begin else f"a file that begins with {begin!r}"
         raise InputError(
-            f"{path} must be a posterior that Posterior.save wrote, which is a NetCDF-4 file; "
-            f"found {found}. Name another file."
+            "not-netcdf",
+            "{path} must be a posterior that Posterior.save wrote, which is a NetCDF-4 file; found "
+            "{found}. Name another file.",
+            path=path,
+            found=found,
         )
     last_line = checksum.read_checksum(file, KIND)
     if last_line is None:
         raise InputError(
-            f"{path} must end with the checksum line that Posterior.save writes; found something "
+            "posterior-without-checksum",
+            "{path} must end with the checksum line that Posterior.save writes; found something "
             "else. The file was cut short, or another program wrote or changed it "
-            f"(xarray.open_datatree may still open it). {SAVE_AGAIN}."
+            "(xarray.open_datatree may still open it). {advice}.",
+            path=path,
+            advice=SAVE_AGAIN,
         )
     if not last_line.intact:
         size = file.seek(0, os.SEEK_END)
         raise InputError(
-            f"{path} is damaged: the checksum does not match its {size:,} bytes. {SAVE_AGAIN}."
+            "damaged-posterior",
+            "{path} is damaged: the checksum does not match its {size:,} bytes. {advice}.",
+            path=path,
+            size=size,
+            advice=SAVE_AGAIN,
         )
     if last_line.version > FORMAT:
         raise InputError(
-            f"{path} has format {last_line.version}; this version of slabfield reads up to "
-            f"format {FORMAT}. Install a newer slabfield."
+            "posterior-of-newer-format",
+            "{path} has format {found}; this version of slabfield reads up to format {format}. "
+            "Install a newer slabfield.",
+            path=path,
+            found=last_line.version,
+            format=FORMAT,
         )

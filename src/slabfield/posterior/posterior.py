@@ -18,6 +18,7 @@ from slabfield.posterior.datatree import make_tree
 from slabfield.posterior.diagnostics import (
     MIN_VISIT_SHARE,
     array_stats,
+    find_deviations,
     find_problems,
     rhat_and_ess,
 )
@@ -26,6 +27,7 @@ from slabfield.posterior.evidence import Structure
 from slabfield.posterior.exports import write_edges
 from slabfield.posterior.graphs import Networks
 from slabfield.posterior.storage import save_posterior
+from slabfield.validation import Message
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -122,37 +124,20 @@ class Posterior(Couplings, Structure, Networks):
     @cached_property
     def warnings(self) -> list[str]:
         """Notes and convergence problems, in plain words; empty if there are none."""
-        return [*self.notes, *self._problems]
+        return [str(message) for message in self.messages]
+
+    @property
+    def messages(self) -> list[Message]:
+        """The messages of ``warnings``, each with its code and fields."""
+        return [*find_deviations(self), *self._problems]
 
     @property
     def notes(self) -> list[str]:
         """Deviations from the requested run: another engine, or an early stop."""
-        found = []
-        if self.settings.get("fell_back"):
-            found.append(
-                f"{self.settings['fell_back']} The result is based on half the pseudo-likelihood "
-                "instead (likelihood='pseudo')."
-            )
-        if self.settings.get("stopped_by") == "time":
-            found.append(
-                f"The time budget ended the run after {self.draws.n_draws} draws per chain."
-            )
-        warmups = [c["warmed_up_for"] for c in self.info if "warmed_up_for" in c]
-        if warmups:
-            found.append(
-                f"The time budget ended the warm-up of {len(warmups)} of {len(self.info)} chains "
-                f"after {min(warmups)} of {self.settings['n_warmup']} draws. They may mix more "
-                "slowly, and their first draws may still depend on the starting point."
-            )
-        if self.settings.get("stopped_by") == "interrupt":
-            found.append(
-                f"Ctrl-C ended the run after {self.draws.n_draws} draws of "
-                f"{self.draws.n_chains} of its {self.settings['n_chains']} chains."
-            )
-        return found
+        return [str(message) for message in find_deviations(self)]
 
     @cached_property
-    def _problems(self) -> list[str]:
+    def _problems(self) -> list[Message]:
         return find_problems(self)
 
     @property

@@ -12,7 +12,7 @@ from slabfield.datasets.gibbs_runs import GibbsRuns
 from slabfield.encoding import code_binary
 from slabfield.inference import enumeration
 from slabfield.models.field import BinaryField
-from slabfield.validation import InputError, InputWarning
+from slabfield.validation import InputError, InputWarning, Parameter
 from slabfield.validation.errors import listed
 
 if TYPE_CHECKING:
@@ -83,14 +83,21 @@ def check_rows(posterior: Posterior, X: Any, binarize: Any) -> Array:
     names = posterior.feature_names
     if table.rows.shape[1] != len(names):
         raise InputError(
-            f"X must have the {len(names)} columns of the posterior; found "
-            f"{table.rows.shape[1]}. Pass the table that was fitted."
+            "wrong-number-of-columns",
+            "{X} must have the {expected} columns of the posterior; found {found}. Pass the table "
+            "that was fitted.",
+            X=Parameter("X"),
+            expected=len(names),
+            found=table.rows.shape[1],
         )
     unexpected = [repr(name) for name, own in zip(table.names, names, strict=True) if name != own]
     if table.has_names and unexpected:
         raise InputError(
-            "X must have the columns of the posterior, in their order; found "
-            f"{listed(unexpected)} where others are expected. Pass the table that was fitted, with "
-            "X[posterior.feature_names] if only the order differs."
+            "wrong-columns",
+            "{X} must have the columns of the posterior, in their order; found {names} where "
+            "others are expected. Pass the table that was fitted, with X[posterior.feature_names] "
+            "if only the order differs.",
+            X=Parameter("X"),
+            names=listed(unexpected),
         )
     return table.rows.astype(np.float64)

@@ -210,6 +210,10 @@ def _as_input_errors(path: Path) -> Iterator[None]:
         _UnexpectedError, OSError, KeyError, ValueError, TypeError, RuntimeError, OverflowError
     ) as error:  # fmt: skip
         raise InputError(
-            f"{path} has a valid checksum but is not a posterior; found {error}. {SAVE_AGAIN} with "
-            "this version of slabfield."
+            "invalid-posterior",
+            "{path} has a valid checksum but is not a posterior; found {error}. {advice} with this "
+            "version of slabfield.",
+            path=path,
+            error=str(error),
+            advice=SAVE_AGAIN,
         ) from None

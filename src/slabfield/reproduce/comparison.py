@@ -76,8 +76,11 @@ def split_rows(n_rows: int, held_out: float, seed: int | None) -> tuple[Any, Any
     """
     if n_rows < MIN_ROWS:
         raise validation.InputError(
-            f"A comparison needs at least {MIN_ROWS} rows for training and testing; found "
-            f"{n_rows}. Collect more rows, or use slabfield fit."
+            "too-few-rows-to-compare",
+            "A comparison needs at least {limit} rows for training and testing; found {n_rows}. "
+            "Collect more rows, or use slabfield fit.",
+            limit=MIN_ROWS,
+            n_rows=n_rows,
         )
     order = np.random.default_rng(seed).permutation(n_rows)
     n_test = min(max(1, round(held_out * n_rows)), n_rows - MIN_ROWS // 2)

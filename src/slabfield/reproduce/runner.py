@@ -41,9 +41,9 @@ def reproduce(
     cluster : str, optional
         Address of a Dask scheduler, whose workers run the pieces.
     """
-    check_choice("FIGURE", figure, (*FIGURES, "all"))
+    check_choice("figure", figure, (*FIGURES, "all"))
     if scale not in SCALES:
-        check_choice("--scale", scale, ("quick", "paper"))  # "tiny" is for tests
+        check_choice("scale", scale, ("quick", "paper"))  # "tiny" is for tests
     with open_client(cluster) as client:
         folder = out or Path("slabfield-reproduction")
         bench = Workbench(SCALES[scale], folder, n_jobs, quiet, client)
@@ -55,7 +55,7 @@ def _make(figure: str, bench: Workbench) -> None:
         if name in ON_IMAGES:
             missing = _missing_images()
             if missing and figure != "all":
-                raise InputError(missing)
+                raise InputError("images-missing", "{reason}", reason=missing)
             if missing:
                 bench.say(f"Figure {name} is skipped. {missing}")
                 continue

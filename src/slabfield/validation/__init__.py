@@ -6,7 +6,13 @@ A message has three parts: what was wrong, what was found, what to do.
 from __future__ import annotations
 
 from slabfield.validation.edge_priors import check_edge_prior, find_node
-from slabfield.validation.errors import InputError, InputWarning, NotFiniteError
+from slabfield.validation.errors import (
+    InputError,
+    InputWarning,
+    Message,
+    NotFiniteError,
+    Parameter,
+)
 from slabfield.validation.estimator_parameters import validate_params
 from slabfield.validation.parameters import (
     check_choice,
@@ -27,7 +33,9 @@ __all__ = [
     "InclusionPrior",
     "InputError",
     "InputWarning",
+    "Message",
     "NotFiniteError",
+    "Parameter",
     "SlabPrior",
     "check_choice",
     "check_edge_prior",

@@ -8,7 +8,7 @@ from numbers import Integral
 import numpy as np
 from numpy.typing import NDArray
 
-from slabfield.validation.errors import InputError, listed, shown_value
+from slabfield.validation.errors import InputError, Parameter, listed, shown_value
 from slabfield.validation.parameters import check_number
 from slabfield.validation.prior_parameters import (
     DEFAULT_SHAPE,
@@ -71,8 +71,12 @@ def check_edge_prior(
     both = sorted(forbidden & required)
     if both:
         raise InputError(
-            "forbid and require must not name the same edge; found "
-            f"{_pair_of(both[0], names, interactions)} in both. Remove it from one of them."
+            "edge-forbidden-and-required",
+            "{forbid} and {require} must not name the same edge; found {pair} in both. Remove it "
+            "from one of them.",
+            forbid=Parameter("forbid"),
+            require=Parameter("require"),
+            pair=_pair_of(both[0], names, interactions),
         )
     for name, edges, value, opposite in (
         ("forbid", forbidden, 0.0, 1.0),
@@ -81,9 +85,13 @@ def check_edge_prior(
         conflicts = [edge for edge in sorted(edges) if specific[edge] == opposite]
         if conflicts:
             raise InputError(
-                f"{name} must agree with inclusion_prior; for the pair "
-                f"{_pair_of(conflicts[0], names, interactions)} that says {opposite:g}. Remove one "
-                "of them."
+                "edge-priors-disagree",
+                "{parameter} must agree with {inclusion_prior}; for the pair {pair} that says "
+                "{probability:g}. Remove one of them.",
+                parameter=Parameter(name),
+                inclusion_prior=Parameter("inclusion_prior"),
+                pair=_pair_of(conflicts[0], names, interactions),
+                probability=opposite,
             )
         fixed[list(edges)] = value
     return InclusionPrior(base.a, base.b, fixed)
@@ -109,8 +117,13 @@ def find_node(what: str, node: object, names: Sequence[str]) -> int:
         return int(node)
     shown = listed([repr(name) for name in names])
     raise InputError(
-        f"{what} must name nodes of the table; got {shown_value(node)}. The nodes are {shown}: "
-        f"pass one of these, or a number from 0 to {len(names) - 1}."
+        "unknown-node",
+        "{parameter} must name nodes of the table; got {node}. The nodes are {names}: pass one of "
+        "these, or a number from 0 to {last}.",
+        parameter=Parameter(what),
+        node=shown_value(node),
+        names=shown,
+        last=len(names) - 1,
     )
 
 
@@ -122,9 +135,11 @@ def _base_and_specific(
     default = InclusionPrior(DEFAULT_SHAPE, DEFAULT_SHAPE, unspecified)
     if isinstance(value, Mapping):
         specific = unspecified.copy()
+        example = Parameter("inclusion_prior", {(names[0], names[1]): 0.1})
         for pair, probability in value.items():
-            (edge,) = _edges_of("inclusion_prior", [pair], names, interactions)
-            specific[edge] = check_number("inclusion_prior", probability, 0.0, 1.0)
+            specific[_edge_of(pair, names, interactions, example)] = check_number(
+                "inclusion_prior", probability, 0.0, 1.0
+            )
         return default, specific
     base = check_inclusion_prior(value, interactions, names)
     if np.ndim(value) == 2:  # type: ignore[arg-type]
@@ -136,30 +151,45 @@ def _edges_of(what: str, pairs: object, names: Sequence[str], interactions: Pair
     """Return the indices of the edges between pairs of nodes."""
     if pairs is None:
         return set()
+    example = Parameter(what, [(names[0], names[1])])
     if isinstance(pairs, (str, bytes, Mapping)) or not isinstance(pairs, Iterable):
         raise InputError(
-            f"{what} must be a list of pairs of nodes; got {shown_value(pairs)}. Pass for example "
-            f"{what}=[({names[0]!r}, {names[1]!r})]."
+            "not-a-list-of-pairs",
+            "{parameter} must be a list of pairs of nodes; got {value}. Pass for example "
+            "{example}.",
+            parameter=Parameter(what),
+            value=shown_value(pairs),
+            example=example,
         )
-    edges = set()
-    for pair in pairs:
-        if isinstance(pair, (str, bytes)) or not isinstance(pair, Iterable):
-            ends: list[object] = []
-        else:
-            ends = list(pair)
-        if len(ends) != 2:
-            raise InputError(
-                f"{what} must hold pairs of nodes; got {shown_value(pair)} among them. Pass for "
-                f"example {what}=[({names[0]!r}, {names[1]!r})]."
-            )
-        i, j = (find_node(what, end, names) for end in ends)
-        if i == j:
-            raise InputError(
-                f"{what} must hold pairs of different nodes; got {shown_value(names[i])} with "
-                "itself. Name two."
-            )
-        edges.add(interactions.find(i, j))
-    return edges
+    return {_edge_of(pair, names, interactions, example) for pair in pairs}
+
+
+def _edge_of(
+    pair: object, names: Sequence[str], interactions: PairIndex, example: Parameter
+) -> int:
+    """Return the index of the edge between two nodes; `example` is what the user should pass."""
+    if isinstance(pair, (str, bytes)) or not isinstance(pair, Iterable):
+        ends: list[object] = []
+    else:
+        ends = list(pair)
+    if len(ends) != 2:
+        raise InputError(
+            "not-a-pair",
+            "{parameter} must hold pairs of nodes; got {value} among them. Pass for example "
+            "{example}.",
+            parameter=Parameter(example.name),
+            value=shown_value(pair),
+            example=example,
+        )
+    i, j = (find_node(example.name, end, names) for end in ends)
+    if i == j:
+        raise InputError(
+            "edge-to-itself",
+            "{parameter} must hold pairs of different nodes; got {node} with itself. Name two.",
+            parameter=Parameter(example.name),
+            node=shown_value(names[i]),
+        )
+    return interactions.find(i, j)
 
 
 def _community_probabilities(
@@ -174,15 +204,22 @@ def _community_probabilities(
         for name, value in (("within", within), ("between", between)):
             if value is not None:
                 raise InputError(
-                    f"{name} is the probability of edges within or between communities, and needs "
-                    f"them; got {name}={shown_value(value)} without communities. Pass communities, "
-                    "a label for each node."
+                    "probability-without-communities",
+                    "{parameter} is the probability of edges within or between communities, and "
+                    "needs them; got {given} without {communities}. Pass {communities}, a label "
+                    "for each node.",
+                    parameter=Parameter(name),
+                    given=Parameter(name, value),
+                    communities=Parameter("communities"),
                 )
         return np.full(len(interactions), np.nan)
     if within is None and between is None:
         raise InputError(
+            "communities-without-probability",
             "communities need a probability of edges within them or between them; got neither. "
-            "Pass for example within=0.5, between=0.1."
+            "Pass for example {within}, {between}.",
+            within=Parameter("within", 0.5),
+            between=Parameter("between", 0.1),
         )
     labels = _labels(communities, names)
     same = interactions.of_matrix(np.array([[a == b for b in labels] for a in labels]))
@@ -202,9 +239,12 @@ def _labels(communities: object, names: Sequence[str]) -> list[object]:
         unlabeled = [repr(name) for k, name in enumerate(names) if k not in label_of]
         if unlabeled:
             raise InputError(
-                f"communities must have a label for each node; {listed(unlabeled)} "
-                f"{'has' if len(unlabeled) == 1 else 'have'} none. Add "
-                f"{'it' if len(unlabeled) == 1 else 'them'}."
+                "node-without-community",
+                "{parameter} must have a label for each node; {nodes} {have} none. Add {them}.",
+                parameter=Parameter("communities"),
+                nodes=listed(unlabeled),
+                have="has" if len(unlabeled) == 1 else "have",
+                them="it" if len(unlabeled) == 1 else "them",
             )
         return [label_of[k] for k in range(len(names))]
     labels = (
@@ -214,9 +254,12 @@ def _labels(communities: object, names: Sequence[str]) -> list[object]:
     )
     if len(labels) != len(names):
         raise InputError(
-            f"communities must have a label for each of the {len(names)} nodes; got "
-            f"{shown_value(communities)}. Pass a list of {len(names)} labels, or a dict from names "
-            "to labels."
+            "wrong-number-of-communities",
+            "{parameter} must have a label for each of the {n_nodes} nodes; got {value}. Pass a "
+            "list of {n_nodes} labels, or a dict from names to labels.",
+            parameter=Parameter("communities"),
+            n_nodes=len(names),
+            value=shown_value(communities),
         )
     return labels
 

@@ -1,8 +1,15 @@
-"""Exceptions and warnings for invalid input, and the formatting of values in their messages."""
+"""Exceptions and warnings for invalid input, and the formatting of values in their messages.
+
+A message has a code, a template and fields. A parameter that it refers to is a field of its own, so
+that Python and the command line can each name it in their own way.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -10,12 +17,114 @@ import numpy as np
 SHOWN = 5
 # Characters of an item that a message shows
 LONGEST_ITEM = 80
+# Characters of the value of a parameter that a message shows
+LONGEST_VALUE = 200
 # Columns that a table may have
 MAX_COLUMNS = 20_000
 
 
-class InputError(ValueError):
+class _Unset:
+    """Stands for no value; None can be the value of a parameter."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """Reference to a parameter in a message, with or without a value.
+
+    Examples
+    --------
+    >>> from slabfield.validation import Parameter
+    >>> str(Parameter("n_draws")), str(Parameter("likelihood", "exact"))
+    ('n_draws', "likelihood='exact'")
+    """
+
+    name: str
+    value: object = _Unset
+
+    @property
+    def has_value(self) -> bool:
+        """Whether the reference gives a value."""
+        return self.value is not _Unset
+
+    def __str__(self) -> str:
+        if not self.has_value:
+            return self.name
+        return f"{self.name}={shown_value(self.value, LONGEST_VALUE)}"
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message: its code, a template as for ``str.format``, and the fields of the template.
+
+    Values that the user gave belong in fields, which are never searched or changed. A field may be
+    a message itself.
+
+    Examples
+    --------
+    >>> from slabfield.validation import Message, Parameter
+    >>> fields = {"column": "n_jobs", "jobs": Parameter("n_jobs", 2)}
+    >>> message = Message("example", "Column {column!r} is not {jobs}.", fields)
+    >>> print(message)
+    Column 'n_jobs' is not n_jobs=2.
+    >>> print(message.render(lambda parameter: f"--{parameter.name}"))
+    Column 'n_jobs' is not --n_jobs.
+    """
+
+    code: str
+    template: str
+    fields: Mapping[str, object] = field(default_factory=dict)
+
+    def render(self, name_parameter: Callable[[Parameter], str]) -> str:
+        """Return the text, with every parameter as `name_parameter` renders it."""
+
+        def rendered(value: object) -> object:
+            if isinstance(value, Parameter):
+                return name_parameter(value)
+            return value.render(name_parameter) if isinstance(value, Message) else value
+
+        return self.template.format_map({name: rendered(v) for name, v in self.fields.items()})
+
+    def __str__(self) -> str:
+        return self.render(str)
+
+
+class _WithMessage(Exception):
+    """An exception or warning with a message; only a text stands for a message without fields."""
+
+    message: Message
+
+    def __init__(self, code: str, template: str | None = None, /, **fields: object) -> None:
+        if template is None:
+            code, template, fields = "input", "{text}", {"text": code}
+        self.message = Message(code, template, fields)
+        super().__init__(str(self.message))
+
+    @property
+    def code(self) -> str:
+        """The kind of fault, the same whatever the wording."""
+        return self.message.code
+
+    @property
+    def fields(self) -> Mapping[str, object]:
+        """What the message tells about this case."""
+        return self.message.fields
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        again = partial(type(self), self.code, self.message.template, **self.fields)
+        return again, (), self.__dict__
+
+
+class InputError(_WithMessage, ValueError):
     """Invalid input; the message says what was wrong, what was found and what to do.
+
+    Parameters
+    ----------
+    code : str
+        The kind of fault.
+    template : str
+        The text, with fields in braces.
+    **fields
+        Values of the fields, :class:`Parameter` for a parameter.
 
     Examples
     --------
@@ -24,7 +133,9 @@ class InputError(ValueError):
     ...     check_choice("preset", "fast", ("default", "paper"))
     ... except InputError as error:
     ...     print(error)
+    ...     print(error.code, error.fields["value"])
     preset must be one of 'default', 'paper'; got 'fast'. Choose one of these.
+    unknown-choice 'fast'
     """
 
 
@@ -39,8 +150,8 @@ class NotFiniteError(InputError):
     """
 
 
-class InputWarning(UserWarning):
-    """Valid input whose result may not mean what it seems to.
+class InputWarning(_WithMessage, UserWarning):
+    """Valid input whose result may not mean what it seems to; parameters as for `InputError`.
 
     Examples
     --------
@@ -111,6 +222,11 @@ def check_width(n_columns: int) -> None:
     if n_columns > MAX_COLUMNS:
         n_pairs = n_columns * (n_columns - 1) // 2
         raise InputError(
-            f"X must have at most {MAX_COLUMNS:,} columns; found {n_columns:,}, which have "
-            f"{n_pairs:,} pairs. Choose the columns that are to be nodes."
+            "too-many-columns",
+            "{X} must have at most {limit:,} columns; found {n_columns:,}, which have {n_pairs:,} "
+            "pairs. Choose the columns that are to be nodes.",
+            X=Parameter("X"),
+            limit=MAX_COLUMNS,
+            n_columns=n_columns,
+            n_pairs=n_pairs,
         )

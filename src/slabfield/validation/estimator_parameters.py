@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from slabfield.validation.errors import InputError
+from slabfield.validation.errors import InputError, Parameter
 from slabfield.validation.parameters import check_choice, check_number, check_positive_int
 from slabfield.validation.prior_parameters import MAX_BIAS_SCALE
 
@@ -18,8 +18,12 @@ def validate_params(estimator: Any) -> None:
     check_choice("preset", estimator.preset, PRESETS)
     if estimator.preset == "paper" and estimator.likelihood == "pseudo":
         raise InputError(
-            "preset='paper' is the paper's algorithm, on particles or exact; found "
-            "likelihood='pseudo'. Leave the preset out, or pass likelihood='particles'."
+            "paper-preset-with-pseudo",
+            "{paper} is the paper's algorithm, on particles or exact; found {pseudo}. Leave the "
+            "preset out, or pass {particles}.",
+            paper=Parameter("preset", "paper"),
+            pseudo=Parameter("likelihood", "pseudo"),
+            particles=Parameter("likelihood", "particles"),
         )
     if estimator.preconditioner is not None:
         check_choice("preconditioner", estimator.preconditioner, ("diagonal", "full"))

@@ -8,7 +8,7 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
-from slabfield.validation.errors import InputError, shown_value
+from slabfield.validation.errors import InputError, Parameter, shown_value
 from slabfield.validation.parameters import is_number
 
 UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -35,8 +35,12 @@ def check_memory_limit(max_memory: object) -> int | None:
     elif is_number(max_memory) and 0 < float(max_memory) < 2**63:  # type: ignore[arg-type]
         return int(max_memory)  # type: ignore[call-overload, no-any-return]
     raise InputError(
-        "max_memory must be a number of bytes above 0, or one with a unit (kB, MB, GB, TB); got "
-        f"{shown_value(max_memory)}. Pass for example max_memory='4GB', or leave it out."
+        "invalid-memory-limit",
+        "{parameter} must be a number of bytes above 0, or one with a unit (kB, MB, GB, TB); got "
+        "{value}. Pass for example {example}, or leave it out.",
+        parameter=Parameter("max_memory"),
+        value=shown_value(max_memory),
+        example=Parameter("max_memory", "4GB"),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from slabfield.validation.errors import InputError, shown_value
+from slabfield.validation.errors import InputError, Parameter, shown_value
 
 
 def check_choice(name: str, value: object, allowed: Sequence[str]) -> str:
@@ -18,7 +18,11 @@ def check_choice(name: str, value: object, allowed: Sequence[str]) -> str:
         return value
     words = ", ".join(repr(word) for word in allowed)
     raise InputError(
-        f"{name} must be one of {words}; got {shown_value(value)}. Choose one of these."
+        "unknown-choice",
+        "{parameter} must be one of {allowed}; got {value}. Choose one of these.",
+        parameter=Parameter(name),
+        allowed=words,
+        value=shown_value(value),
     )
 
 
@@ -51,8 +55,13 @@ def check_positive_int(
     wanted = f"a whole number of at least {low}" + (", or None" if allow_none else "")
     advice = " or leave it out" if allow_none else ""
     raise InputError(
-        f"{name} must be {wanted}; got {shown_value(value)}. "
-        f"Pass for example {name}={max(low, 4)}{advice}."
+        "not-a-whole-number",
+        "{parameter} must be {wanted}; got {value}. Pass for example {example}{advice}.",
+        parameter=Parameter(name),
+        wanted=wanted,
+        value=shown_value(value),
+        example=Parameter(name, max(low, 4)),
+        advice=advice,
     )
 
 
@@ -84,8 +93,12 @@ def check_number(
             return number
     bounds = _bounds(low, high, include_low, include_high)
     raise InputError(
-        f"{name} must be a {'finite ' if bounds == '' else ''}number{bounds}; "
-        f"got {shown_value(value)}. Pass a number in that range."
+        "not-in-range",
+        "{parameter} must be a {finite}number{bounds}; got {value}. Pass a number in that range.",
+        parameter=Parameter(name),
+        finite="finite " if bounds == "" else "",
+        bounds=bounds,
+        value=shown_value(value),
     )
 
 
@@ -99,9 +112,14 @@ def check_exact_size(n_nodes: int, limit: int) -> None:
     """
     if n_nodes > limit:
         raise InputError(
-            f"likelihood='exact' keeps a table of every state, so it takes at most {limit} nodes; "
-            f"found {n_nodes}, that is 2^{n_nodes} states. Use likelihood='particles', or keep "
-            f"{limit} columns or fewer."
+            "too-many-nodes-for-exact",
+            "{exact} keeps a table of every state, so it takes at most {limit} nodes; found "
+            "{n_nodes}, that is 2^{n_nodes} states. Use {particles}, or keep {limit} columns or "
+            "fewer.",
+            exact=Parameter("likelihood", "exact"),
+            limit=limit,
+            n_nodes=n_nodes,
+            particles=Parameter("likelihood", "particles"),
         )
 
 
@@ -109,9 +127,13 @@ def check_full_size(n_parameters: int, limit: int) -> None:
     """Refuse a full preconditioner for too many parameters."""
     if n_parameters > limit:
         raise InputError(
-            f"preconditioner='full' keeps the covariance of all parameters and takes at most "
-            f"{limit}; found {n_parameters} biases and candidate edges. "
-            f"Use preconditioner='diagonal'."
+            "too-many-parameters-for-full",
+            "{full} keeps the covariance of all parameters and takes at most {limit}; found "
+            "{n_parameters} biases and candidate edges. Use {diagonal}.",
+            full=Parameter("preconditioner", "full"),
+            limit=limit,
+            n_parameters=n_parameters,
+            diagonal=Parameter("preconditioner", "diagonal"),
         )
 
 

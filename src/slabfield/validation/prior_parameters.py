@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from slabfield.validation.errors import InputError, shown_value
+from slabfield.validation.errors import InputError, Parameter, shown_value
 from slabfield.validation.parameters import is_number
 
 Array = NDArray[np.float64]
@@ -102,17 +102,21 @@ def check_inclusion_prior(
         probability = float(value)  # type: ignore[arg-type]
         if not 0 < probability < 1:
             raise InputError(
-                "inclusion_prior, as one number, must lie strictly between 0 and 1; got "
-                f"{probability:g}. Pass for example 0.1, or a matrix to forbid (0) or force (1) "
-                "single edges."
+                "inclusion-prior-not-a-probability",
+                "{parameter}, as one number, must lie strictly between 0 and 1; got {value:g}. "
+                "Pass for example 0.1, or a matrix to forbid (0) or force (1) single edges.",
+                parameter=Parameter("inclusion_prior"),
+                value=probability,
             )
         return InclusionPrior(DEFAULT_SHAPE, DEFAULT_SHAPE, np.full(n_edges, probability))
     numbers = _as_numbers(value)
     if numbers is None or numbers.ndim not in (1, 2):
         raise InputError(
-            "inclusion_prior must be a pair (a, b), one number or a matrix with a row and a column "
-            f"for each node; got {shown_value(value)}. Pass for example (5, 5), which learns how "
-            "dense the graph is."
+            "invalid-inclusion-prior",
+            "{parameter} must be a pair (a, b), one number or a matrix with a row and a column for "
+            "each node; got {value}. Pass for example (5, 5), which learns how dense the graph is.",
+            parameter=Parameter("inclusion_prior"),
+            value=shown_value(value),
         )
     if numbers.ndim == 1:
         a, b = _positive_pair("inclusion_prior", numbers, "a number between 0 and 1 to fix p0")
@@ -135,30 +139,46 @@ def check_slab_prior(value: object) -> SlabPrior:
         scale = float(value)  # type: ignore[arg-type]
         if not 0 < scale < np.inf:
             raise InputError(
-                f"slab_prior, as one number, must be positive (it is sigma0); got {scale:g}. "
-                "Pass for example 1.0, or a pair (5, 5) to learn it."
+                "slab-prior-not-positive",
+                "{parameter}, as one number, must be positive (it is sigma0); got {value:g}. Pass "
+                "for example 1.0, or a pair (5, 5) to learn it.",
+                parameter=Parameter("slab_prior"),
+                value=scale,
             )
         if scale > MAX_SLAB_SCALE:
             raise InputError(
-                f"slab_prior, as one number, must be at most {MAX_SLAB_SCALE:g} (a coupling of 10 "
-                f"makes odds 22,000 times as large); got {scale:g}. Pass for example 1.0, or a "
-                "pair (5, 5) to learn it."
+                "slab-prior-too-wide",
+                "{parameter}, as one number, must be at most {limit:g} (a coupling of 10 makes "
+                "odds 22,000 times as large); got {value:g}. Pass for example 1.0, or a pair (5, "
+                "5) to learn it.",
+                parameter=Parameter("slab_prior"),
+                limit=MAX_SLAB_SCALE,
+                value=scale,
             )
         return SlabPrior(DEFAULT_SHAPE, DEFAULT_SHAPE, scale)
     numbers = _as_numbers(value)
     if numbers is None or numbers.ndim != 1:
         raise InputError(
-            "slab_prior must be a pair (shape, rate) of positive numbers or one positive number; "
-            f"got {shown_value(value)}. Pass for example (5, 5)."
+            "invalid-slab-prior",
+            "{parameter} must be a pair (shape, rate) of positive numbers or one positive number; "
+            "got {value}. Pass for example (5, 5).",
+            parameter=Parameter("slab_prior"),
+            value=shown_value(value),
         )
     c, d = _positive_pair("slab_prior", numbers, "one positive number to fix sigma0")
     probability = _probability_above(c, d, EXTREME_SLAB_SCALE)
     if probability > MAX_EXTREME_PROBABILITY:
         raise InputError(
-            "slab_prior, as a pair (shape, rate) for sigma0^-2 ~ Gamma, must have sigma0 above "
-            f"{EXTREME_SLAB_SCALE:g} with probability {MAX_EXTREME_PROBABILITY:g} at most; with "
-            f"({c:g}, {d:g}) it is {probability:.2g}. Pass a larger shape or a smaller "
-            "rate, for example (5, 5)."
+            "slab-prior-pair-too-wide",
+            "{parameter}, as a pair (shape, rate) for sigma0^-2 ~ Gamma, must have sigma0 above "
+            "{extreme:g} with probability {limit:g} at most; with ({shape:g}, {rate:g}) it is "
+            "{probability:.2g}. Pass a larger shape or a smaller rate, for example (5, 5).",
+            parameter=Parameter("slab_prior"),
+            extreme=EXTREME_SLAB_SCALE,
+            limit=MAX_EXTREME_PROBABILITY,
+            shape=c,
+            rate=d,
+            probability=probability,
         )
     return SlabPrior(c, d, float("nan"))
 
@@ -183,8 +203,12 @@ def _as_numbers(value: object) -> Array | None:
 def _positive_pair(name: str, numbers: Array, otherwise: str) -> tuple[float, float]:
     if numbers.shape != (2,) or not np.all(np.isfinite(numbers)) or np.any(numbers <= 0):
         raise InputError(
-            f"{name}, as a pair, must be two positive numbers; got {shown_value(numbers.tolist())}."
-            f" Pass for example (5, 5), or {otherwise}."
+            "invalid-prior-pair",
+            "{parameter}, as a pair, must be two positive numbers; got {value}. Pass for example "
+            "(5, 5), or {otherwise}.",
+            parameter=Parameter(name),
+            value=shown_value(numbers.tolist()),
+            otherwise=otherwise,
         )
     return float(numbers[0]), float(numbers[1])
 
@@ -196,8 +220,12 @@ def _edge_probabilities(
     n_nodes = interactions.n_nodes
     if matrix.shape != (n_nodes, n_nodes):
         raise InputError(
-            "inclusion_prior, as a matrix, must have a row and a column for each of the "
-            f"{n_nodes} nodes; got shape {matrix.shape}. Pass a {n_nodes} x {n_nodes} matrix."
+            "inclusion-prior-wrong-shape",
+            "{parameter}, as a matrix, must have a row and a column for each of the {n_nodes} "
+            "nodes; got shape {shape}. Pass a {n_nodes} x {n_nodes} matrix.",
+            parameter=Parameter("inclusion_prior"),
+            n_nodes=n_nodes,
+            shape=matrix.shape,
         )
     upper, lower = interactions.of_matrix(matrix), interactions.of_matrix(matrix.T)
     shown = [*map(str, range(n_nodes))] if names is None else [*map(repr, names)]
@@ -210,16 +238,24 @@ def _edge_probabilities(
         if outside.size:
             first = int(outside[0])
             raise InputError(
-                "inclusion_prior, as a matrix, must hold probabilities within [0, 1], or NaN; "
-                f"for the pair {pair(first)} it holds {triangle[first]:g}. Pass 0 to forbid an "
-                "edge, 1 to force it, NaN to learn it."
+                "inclusion-prior-out-of-range",
+                "{parameter}, as a matrix, must hold probabilities within [0, 1], or NaN; for the "
+                "pair {pair} it holds {value:g}. Pass 0 to forbid an edge, 1 to force it, NaN to "
+                "learn it.",
+                parameter=Parameter("inclusion_prior"),
+                pair=pair(first),
+                value=triangle[first],
             )
     unequal = np.flatnonzero((upper != lower) & ~(np.isnan(upper) & np.isnan(lower)))
     if unequal.size:
         first = int(unequal[0])
         raise InputError(
-            "inclusion_prior, as a matrix, must be symmetric; for the pair "
-            f"{pair(first)} it holds {upper[first]:g} above the diagonal and {lower[first]:g} "
-            "below. Give both the same number."
+            "inclusion-prior-not-symmetric",
+            "{parameter}, as a matrix, must be symmetric; for the pair {pair} it holds {above:g} "
+            "above the diagonal and {below:g} below. Give both the same number.",
+            parameter=Parameter("inclusion_prior"),
+            pair=pair(first),
+            above=upper[first],
+            below=lower[first],
         )
     return upper

@@ -1,0 +1,105 @@
+"""The options that correspond to parameters, and messages in terms of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from slabfield.validation import Message, Parameter
+
+OPTIONS = {
+    "X": "FILE",
+    "between": "--between",
+    "binarize": "--binarize",
+    "checkpoint": "--out",
+    "cluster": "--cluster",
+    "communities": "--communities",
+    "coupling_scale": "--coupling-scale",
+    "figure": "FIGURE",
+    "folder": "FOLDER",
+    "forbid": "--forbid",
+    "group_size": "--group-size",
+    "inclusion_prior": "--inclusion",
+    "likelihood": "--likelihood",
+    "max_memory": "--max-memory",
+    "mean_degree": "--mean-degree",
+    "method": "--method",
+    "n_chains": "--chains",
+    "n_draws": "--draws",
+    "n_groups": "--groups",
+    "n_jobs": "--jobs",
+    "n_nodes": "--nodes",
+    "n_rows": "--rows",
+    "n_warmup": "--warmup",
+    "na": "--na",
+    "out": "--out",
+    "path": "--out",
+    "preset": "--preset",
+    "random_state": "--seed",
+    "require": "--require",
+    "scale": "--scale",
+    "shape": "--shape",
+    "sheet": "--sheet",
+    "time_budget": "--time-budget",
+    "within": "--within",
+}
+"""The option or argument of each parameter that can be set on the command line."""
+
+
+def _shown_thresholds(thresholds: Mapping[str, float] | float) -> str:
+    if isinstance(thresholds, Mapping):
+        return ",".join(f"{name}={threshold:g}" for name, threshold in thresholds.items())
+    return str(thresholds)
+
+
+def _shown_pairs(pairs: Iterable[tuple[object, object]]) -> str:
+    return " ".join(f"{first}:{second}" for first, second in pairs)
+
+
+def _shown_probabilities(probabilities: Mapping[tuple[object, object], float]) -> str:
+    return " ".join(f"{first}:{second}={p:g}" for (first, second), p in probabilities.items())
+
+
+def _shown_shape(shape: Sequence[int]) -> str:
+    return "x".join(map(str, shape))
+
+
+VALUES: dict[str, Callable[[Any], str]] = {
+    "binarize": _shown_thresholds,
+    "forbid": _shown_pairs,
+    "inclusion_prior": _shown_probabilities,
+    "require": _shown_pairs,
+    "shape": _shown_shape,
+}
+"""How values of options are written, where this is not as in Python."""
+
+
+def as_option(parameter: Parameter) -> str:
+    """Return the option that sets a parameter, with its value if the reference has one.
+
+    Examples
+    --------
+    >>> from slabfield.cli.parameter_options import as_option
+    >>> from slabfield.validation import Parameter
+    >>> as_option(Parameter("n_draws", 100)), as_option(Parameter("n_particles"))
+    ('--draws 100', 'n_particles (in Python)')
+    """
+    option = OPTIONS.get(parameter.name)
+    if option is None:
+        return f"{parameter} (in Python)"
+    if not parameter.has_value:
+        return option
+    return f"{option} {VALUES.get(parameter.name, str)(parameter.value)}"
+
+
+def in_options(message: Message) -> str:
+    """Return the text of a message for users of the command line.
+
+    Examples
+    --------
+    >>> from slabfield.cli.parameter_options import in_options
+    >>> from slabfield.validation import Message, Parameter
+    >>> in_options(Message("run-longer", "Raise {n_draws}.", {"n_draws": Parameter("n_draws")}))
+    'Raise --draws.'
+    """
+    return message.render(as_option)
