@@ -28,19 +28,19 @@ MOST_RMS, MOST_ERROR = 0.04, 0.01
 
 
 def chain(kind: str, n_rows: int, number: int, folder: Path) -> dict:
-    """Run one chain, unless it is kept; the reference is told what the default settled on."""
+    """Run one chain, unless it is kept; the reference has multiples of the default's particles."""
     code = sampler_version()
     file = folder / f"{kind}-{n_rows}-{number}-{N_DRAWS[kind]}-{code}.npz"
     if not file.exists():
-        told = {}
+        sampler = None
         if kind == "reference":
             settled = chain("default", n_rows, number, folder)
-            told = {"n_particles": TIMES * int(settled["n_particles"]), "n_sweeps": TIMES}
+            sampler = {"n_particles": TIMES * int(settled["n_particles"]), "n_sweeps": TIMES}
         rows = make_lattice(n_rows, random_state=1).rows
         first = number + (0 if kind == "default" else N_CHAINS)
         model = SpikeSlabMRF(
             likelihood="particles", n_chains=1, n_jobs=1, n_draws=N_DRAWS[kind],
-            random_state=first, **told,
+            random_state=first, sampler=sampler,
         ).fit(rows)  # fmt: skip
         posterior = model.posterior_
         info = posterior.info[0]

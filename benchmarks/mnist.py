@@ -91,7 +91,10 @@ def fit(likelihood: str, data: Data, asked: argparse.Namespace) -> dict:
     told = {"likelihood": likelihood, "random_state": 1}
     if likelihood == REFERENCE:
         settled = max(piece("auto", data, asked)["health"]["n_particles"])
-        told |= {"likelihood": "particles", "n_particles": TIMES * settled, "n_sweeps": SWEEPS}
+        told |= {
+            "likelihood": "particles",
+            "sampler": {"n_particles": TIMES * settled, "n_sweeps": SWEEPS},
+        }
     model = SpikeSlabMRF(n_draws=asked.draws, n_warmup=asked.warmup, **told)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -81,7 +81,7 @@ def main() -> None:
     name, rows = rows_to_fit()
     model = SpikeSlabMRF(
         likelihood=asked.likelihood, n_draws=20_000, n_warmup=100, n_chains=2, n_jobs=1,
-        thin=THIN, random_state=0, time_budget=60 * asked.minutes,
+        sampler={"thin": THIN}, random_state=0, time_budget=60 * asked.minutes,
     )  # fmt: skip
     watch = Watch()
     watch.start()

@@ -28,7 +28,7 @@ RUNS: dict[str, dict[str, Any]] = {
     "exact, until converged": {"n_draws": "auto", "max_draws": 2_000, "n_warmup": 300},
     "pseudo": {"likelihood": "pseudo", "n_draws": 1_500, "n_warmup": 300},
     "particles": {"likelihood": "particles", "n_draws": 80, "n_warmup": 40},
-    "paper": {"preset": "paper", "n_draws": 120, "n_warmup": 60, "thin": 100},
+    "paper": {"preset": "paper", "n_draws": 120, "n_warmup": 60, "sampler": {"thin": 100}},
     "paper, exact": {"preset": "paper", "likelihood": "exact", "n_draws": 1_000, "n_warmup": 200},
 }
 COMMON: dict[str, Any] = {"n_chains": 2, "random_state": 7, "n_jobs": 2}

@@ -31,9 +31,10 @@ KINDS_OF_RUN: dict[str, dict[str, Any]] = {
     "exact": {"n_warmup": 20, "n_draws": 60},
     "pseudo": {"likelihood": "pseudo", "n_warmup": 20, "n_draws": 60},
     "particles": {"likelihood": "particles", "n_warmup": 20, "n_draws": 40},
-    "paper": {"preset": "paper", "n_warmup": 20, "n_draws": 40, "thin": 10},
+    "paper": {"preset": "paper", "n_warmup": 20, "n_draws": 40, "sampler": {"thin": 10}},
     "paper, full": {
-        "preset": "paper", "n_warmup": 10, "n_draws": 20, "thin": 5, "preconditioner": "full",
+        "preset": "paper", "n_warmup": 10, "n_draws": 20,
+        "sampler": {"thin": 5, "preconditioner": "full"},
     },
     "Bayes Exact": {"preset": "paper", "likelihood": "exact", "n_warmup": 20, "n_draws": 60},
     "until converged": {"n_warmup": 10, "n_draws": "auto", "max_draws": 1_100},
@@ -122,7 +123,7 @@ def test_restarted_chains_and_runs_that_fell_back_continue_too(
         collapsed_warmup, "in_dense_mode", lambda c: c.pilot is not None and c.n_restarts < 2
     )
     parameters: dict[str, Any] = {"n_warmup": 12, "n_draws": 20, "n_chains": 2, "random_state": 5}
-    with_particles = {"likelihood": "particles", "n_particles": 64, **parameters}
+    with_particles = {"likelihood": "particles", "sampler": {"n_particles": 64}, **parameters}
     whole = SpikeSlabMRF(**with_particles).fit(wide_rows()).posterior_
     assert [info["restarts"] for info in whole.info] == [2, 2]
     folder = tmp_path / "restarted"
@@ -134,11 +135,11 @@ def test_restarted_chains_and_runs_that_fell_back_continue_too(
 
     monkeypatch.setattr("slabfield.chains.parallel.NOISE_LIMIT", -1.0)
     monkeypatch.setattr(Stop, "requested", lambda _: False)
-    whole = SpikeSlabMRF(n_particles=64, **parameters).fit(wide_rows()).posterior_
+    whole = SpikeSlabMRF(sampler={"n_particles": 64}, **parameters).fit(wide_rows()).posterior_
     assert "too noisy" in whole.settings["fell_back"]
     folder = tmp_path / "back"
     monkeypatch.setattr(Stop, "requested", lambda _: cuts.requested())
-    parameters |= {"n_particles": 64, "n_jobs": 1}
+    parameters |= {"sampler": {"n_particles": 64}, "n_jobs": 1}
     cut = cuts.fit(lambda: SpikeSlabMRF(**parameters).fit(wide_rows(), checkpoint=folder))
     assert_same(whole, cut.posterior_)
 

@@ -521,7 +521,7 @@ def test_exact_size() -> None:
 def test_full_size() -> None:
     check_full_size(2000, 2000)
     text = message(check_full_size, 5050, 2000)
-    for part in ("at most 2000", "found 5050", "preconditioner='diagonal'"):
+    for part in ("at most 2000", "found 5050", "sampler={'preconditioner': 'diagonal'}"):
         assert part in text
 
 

@@ -169,7 +169,7 @@ def test_no_compiled_function_may_reorder_sums() -> None:
 
 def fit_digest(n_nodes: int, likelihood: str, n_jobs: int) -> str:
     model = SpikeSlabMRF(
-        likelihood=likelihood, n_chains=2, n_draws=N_DRAWS, n_warmup=6, n_particles=96,
+        likelihood=likelihood, n_chains=2, n_draws=N_DRAWS, n_warmup=6, sampler={"n_particles": 96},
         random_state=1, n_jobs=n_jobs,
     )  # fmt: skip
     draws = model.fit(rows_of(n_nodes)).posterior_.draws

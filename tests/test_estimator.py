@@ -55,10 +55,9 @@ def test_parameters_are_stored_unchanged() -> None:
     given = {
         "likelihood": "particles", "preset": "paper", "n_chains": 3, "n_warmup": 5, "n_draws": 7,
         "inclusion_prior": np.eye(4), "slab_prior": 2.0, "bias_scale": 3, "edge_threshold": 0.2,
-        "binarize": {"a": 2}, "random_state": 5, "n_jobs": 1, "progress": True, "n_particles": 64,
-        "n_sweeps": 2, "step_size": 1, "persistence": 0, "jump_scale": 0.1,
-        "preconditioner": "full", "restart": True, "thin": 3, "add_probability": 1,
-        "delete_probability": 0.5, "pseudo_weight": 0.7, "max_draws": 50, "time_budget": 9,
+        "binarize": {"a": 2}, "random_state": 5, "n_jobs": 1, "progress": True,
+        "sampler": {"n_particles": 64, "step_size": 1, "restart": True},
+        "max_draws": 50, "time_budget": 9,
         "forbid": [(0, 1)], "require": [(1, 2)], "communities": [0, 0, 1, 1], "within": 0.5,
         "between": 0.1, "na": "drop", "max_memory": 1e9,
     }  # fmt: skip
@@ -227,9 +226,12 @@ def test_a_constant_column_warns_and_fits(settings: dict[str, Any]) -> None:
     "settings",
     [
         {},
-        {"preset": "paper", "likelihood": "exact", "thin": 2},
-        {"preset": "paper", "thin": 2},
-        {"preset": "paper", "thin": 2, "restart": True, "preconditioner": "full"},
+        {"preset": "paper", "likelihood": "exact", "sampler": {"thin": 2}},
+        {"preset": "paper", "sampler": {"thin": 2}},
+        {
+            "preset": "paper",
+            "sampler": {"thin": 2, "restart": True, "preconditioner": "full"},
+        },
     ],
 )
 @pytest.mark.parametrize("rows", [[[0, 1, 0], [1, 0, 0]], [[0, 1], [1, 1], [1, 0], [0, 0]]])
@@ -269,14 +271,14 @@ def test_which_engine_and_scheme_are_chosen(
     n_nodes: int, settings: dict[str, str], engine: str, scheme: str
 ) -> None:
     rows = np.random.default_rng(0).integers(0, 2, size=(30, n_nodes))
-    model = quick(n_chains=1, n_draws=2, n_warmup=1, thin=1, **settings).fit(rows)
+    model = quick(n_chains=1, n_draws=2, n_warmup=1, sampler={"thin": 1}, **settings).fit(rows)
     assert model.posterior_.settings["engine"] == engine
     assert model.posterior_.settings["scheme"] == scheme
     assert engine in repr(model.posterior_)
 
 
 def test_the_paper_preset_has_the_papers_settings_unless_overridden() -> None:
-    model = SpikeSlabMRF(preset="paper", n_particles=64)
+    model = SpikeSlabMRF(preset="paper", sampler={"n_particles": 64})
     settings = model._settings(100, 12)
     expected = {
         "n_particles": 64, "n_sweeps": 1, "step_size": 1e-3, "persistence": 0.9,
@@ -288,7 +290,8 @@ def test_the_paper_preset_has_the_papers_settings_unless_overridden() -> None:
 
 def test_integers_in_place_of_floats_cause_no_compilation() -> None:
     settings = SpikeSlabMRF(
-        preset="paper", step_size=1, persistence=0, add_probability=1, thin=np.int64(3)
+        preset="paper",
+        sampler={"step_size": 1, "persistence": 0, "add_probability": 1, "thin": np.int64(3)},
     )._settings(100, 12)
     for name, kind in {"step_size": float, "persistence": float, "add_probability": float}.items():
         assert type(getattr(settings, name)) is kind
@@ -338,8 +341,12 @@ def test_without_a_random_state_every_run_differs() -> None:
     "settings",
     [
         {},
-        {"preset": "paper", "thin": 5},
-        {"preset": "paper", "thin": 5, "likelihood": "exact", "preconditioner": "full"},
+        {"preset": "paper", "sampler": {"thin": 5}},
+        {
+            "preset": "paper",
+            "likelihood": "exact",
+            "sampler": {"thin": 5, "preconditioner": "full"},
+        },
     ],
 )
 def test_the_draws_do_not_depend_on_n_jobs(settings: dict[str, Any]) -> None:
@@ -388,11 +395,11 @@ def symmetric(i: int, j: int, value: float) -> NDArray[np.float64]:
         ("n_draws", 0),
         ("n_draws", True),
         ("n_warmup", -1),
-        ("thin", 0),
+        ("sampler", {"thin": 0}),
         ("n_jobs", 0),
         ("n_jobs", "all"),
-        ("n_particles", 0),
-        ("n_sweeps", 0),
+        ("sampler", {"n_particles": 0}),
+        ("sampler", {"n_sweeps": 0}),
         ("bias_scale", 0),
         ("bias_scale", -1.0),
         ("bias_scale", np.inf),
@@ -400,15 +407,19 @@ def symmetric(i: int, j: int, value: float) -> NDArray[np.float64]:
         ("edge_threshold", -0.1),
         ("edge_threshold", 1.1),
         ("edge_threshold", np.nan),
-        ("persistence", 1.0),
-        ("persistence", -0.1),
-        ("step_size", 0),
-        ("step_size", -1e-3),
-        ("jump_scale", 0.0),
-        ("add_probability", 0),
-        ("add_probability", 1.5),
-        ("delete_probability", 0.0),
-        ("preconditioner", "cholesky"),
+        ("sampler", {"persistence": 1.0}),
+        ("sampler", {"persistence": -0.1}),
+        ("sampler", {"step_size": 0}),
+        ("sampler", {"step_size": -1e-3}),
+        ("sampler", {"jump_scale": 0.0}),
+        ("sampler", {"add_probability": 0}),
+        ("sampler", {"add_probability": 1.5}),
+        ("sampler", {"delete_probability": 0.0}),
+        ("sampler", {"preconditioner": "cholesky"}),
+        ("sampler", {"restart": 1}),
+        ("sampler", {"pseudo_weight": 0}),
+        ("sampler", {"n_draws": 10}),
+        ("sampler", [("thin", 5)]),
         ("random_state", -1),
         ("random_state", 1.5),
         ("random_state", "seed"),
@@ -457,7 +468,7 @@ def test_too_many_nodes_for_the_exact_engine_are_refused(preset: str) -> None:
 def test_a_full_preconditioner_of_too_many_parameters_is_refused() -> None:
     rows = np.random.default_rng(0).integers(0, 2, size=(30, 70))
     with pytest.raises(InputError, match="takes at most 2000; found 2485"):
-        SpikeSlabMRF(preconditioner="full").fit(rows)
+        SpikeSlabMRF(sampler={"preconditioner": "full"}).fit(rows)
 
 
 @pytest.mark.usefixtures("_no_sampling")

@@ -126,9 +126,9 @@ def test_invalid_knowledge_is_refused(known: dict[str, Any], message: str) -> No
     [
         {"likelihood": "exact"},
         {"likelihood": "pseudo"},
-        {"likelihood": "particles", "n_particles": 64},
-        {"preset": "paper", "thin": 3},
-        {"preset": "paper", "likelihood": "exact", "thin": 3},
+        {"likelihood": "particles", "sampler": {"n_particles": 64}},
+        {"preset": "paper", "sampler": {"thin": 3}},
+        {"preset": "paper", "likelihood": "exact", "sampler": {"thin": 3}},
     ],
 )
 def test_forbidden_edges_never_appear_and_required_ones_always_do(settings: dict[str, Any]) -> None:

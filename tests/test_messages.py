@@ -77,16 +77,16 @@ def test_a_parameter_is_rendered_for_python_and_for_the_command_line() -> None:
             "draws": Parameter("n_draws"),
             "example": Parameter("n_draws", 100),
             "exact": Parameter("likelihood", "exact"),
-            "particles": Parameter("n_particles"),
-            "full": Parameter("preconditioner", "full"),
+            "particles": Parameter("max_draws"),
+            "full": Parameter("sampler", {"thin": 5}),
         },
     )
     assert str(message) == (
-        "n_draws, n_draws=100, likelihood='exact', n_particles, preconditioner='full'"
+        "n_draws, n_draws=100, likelihood='exact', max_draws, sampler={'thin': 5}"
     )
     assert in_options(message) == (
-        "--draws, --draws 100, --likelihood exact, n_particles (in Python), "
-        "preconditioner='full' (in Python)"
+        "--draws, --draws 100, --likelihood exact, max_draws (in Python), "
+        "sampler={'thin': 5} (in Python)"
     )
 
 
@@ -214,7 +214,7 @@ def test_every_parameter_that_is_named_exists() -> None:
         for argument in [*node.args.args, *node.args.kwonlyargs]
     }
     named = parameters_named()
-    assert {"n_draws", "likelihood", "X", "sheet", "n_particles"} <= named
+    assert {"n_draws", "likelihood", "X", "sheet", "sampler"} <= named
     assert named - known == set()
 
 

@@ -20,7 +20,7 @@ ENGINES: dict[str, dict[str, Any]] = {
     "exact": {},
     "pseudo": {"likelihood": "pseudo"},
     "particles": {"likelihood": "particles"},
-    "paper": {"preset": "paper", "thin": 5},
+    "paper": {"preset": "paper", "sampler": {"thin": 5}},
 }
 WHERE = ("bias", "coupling", "hyper")
 

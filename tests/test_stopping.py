@@ -265,11 +265,13 @@ def test_auto_falls_back_on_the_pseudo_likelihood_and_says_so(monkeypatch):
 
     monkeypatch.setattr(spike_slab, "refuse_unfit", refuse)
     rows = datasets.make_random(100, n_nodes=21, mean_degree=2, random_state=0).rows
-    model = SpikeSlabMRF(n_warmup=4, n_draws=20, n_particles=64, random_state=0).fit(rows)
+    model = SpikeSlabMRF(n_warmup=4, n_draws=20, sampler={"n_particles": 64}, random_state=0).fit(
+        rows
+    )
     posterior = model.posterior_
     assert posterior.settings["engine"] == "pseudo"
     assert posterior.warnings[0].startswith("The particles are tired.")
     asked = SpikeSlabMRF(
-        likelihood="particles", n_warmup=4, n_draws=20, n_particles=64, random_state=0
+        likelihood="particles", n_warmup=4, n_draws=20, sampler={"n_particles": 64}, random_state=0
     )
     assert asked.fit(rows).posterior_.settings["engine"] == "particles"

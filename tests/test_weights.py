@@ -105,10 +105,11 @@ def test_weights_give_the_draws_of_repeated_rows(engine: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [{"likelihood": "particles", "restart": True}, {"likelihood": "exact"}]
+    ("likelihood", "sampler"), [("particles", {"restart": True}), ("exact", {})]
 )
-def test_weights_in_the_paper_s_sampler(settings: dict[str, Any]) -> None:
-    settings = {"preset": "paper", "thin": 5, **settings}
+def test_weights_in_the_paper_s_sampler(likelihood: str, sampler: dict[str, Any]) -> None:
+    settings: dict[str, Any] = {"preset": "paper", "likelihood": likelihood}
+    settings["sampler"] = {"thin": 5, **sampler}
     weighted = draws_of(ROWS, REPEATS, **settings)
     repeated = draws_of(np.repeat(ROWS, REPEATS, axis=0), **settings)
     for one, other in zip(weighted, repeated, strict=True):

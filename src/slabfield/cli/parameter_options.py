@@ -81,8 +81,8 @@ def as_option(parameter: Parameter) -> str:
     --------
     >>> from slabfield.cli.parameter_options import as_option
     >>> from slabfield.validation import Parameter
-    >>> as_option(Parameter("n_draws", 100)), as_option(Parameter("n_particles"))
-    ('--draws 100', 'n_particles (in Python)')
+    >>> as_option(Parameter("n_draws", 100)), as_option(Parameter("max_draws"))
+    ('--draws 100', 'max_draws (in Python)')
     """
     option = OPTIONS.get(parameter.name)
     if option is None:

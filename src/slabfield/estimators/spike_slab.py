@@ -111,9 +111,10 @@ class SpikeSlabMRF(PosteriorModel):
         Show the progress of the chains on standard error. The first fit after an installation
         compiles for up to a minute; a note on this, and on how long it took, goes to the same place
         and always to the logger ``slabfield`` at level INFO.
-    n_particles, n_sweeps, step_size, persistence, jump_scale, preconditioner, restart, thin, \
-add_probability, delete_probability, pseudo_weight : optional
-        Settings of the sampler; None takes the preset's value (see
+    sampler : dict, optional
+        Settings of the sampler in place of the preset's, such as ``{"thin": 5}``: n_particles,
+        n_sweeps, thin, restart, preconditioner, step_size, jump_scale, persistence,
+        add_probability, delete_probability, pseudo_weight (see
         :class:`slabfield.configuration.Settings`).
     forbid, require : list of pairs, optional
         Edges that are never, or always, present. Here and below, nodes are given by name or by
@@ -191,17 +192,7 @@ add_probability, delete_probability, pseudo_weight : optional
         random_state: Any = None,
         n_jobs: int | None = None,
         progress: bool = False,
-        n_particles: int | None = None,
-        n_sweeps: int | None = None,
-        step_size: float | None = None,
-        persistence: float | None = None,
-        jump_scale: float | None = None,
-        preconditioner: str | None = None,
-        restart: bool | None = None,
-        thin: int | None = None,
-        add_probability: float | None = None,
-        delete_probability: float | None = None,
-        pseudo_weight: float | None = None,
+        sampler: Any = None,
         max_draws: int = 16_000,
         time_budget: float | None = None,
         forbid: Any = None,
@@ -225,17 +216,7 @@ add_probability, delete_probability, pseudo_weight : optional
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.progress = progress
-        self.n_particles = n_particles
-        self.n_sweeps = n_sweeps
-        self.step_size = step_size
-        self.persistence = persistence
-        self.jump_scale = jump_scale
-        self.preconditioner = preconditioner
-        self.restart = restart
-        self.thin = thin
-        self.add_probability = add_probability
-        self.delete_probability = delete_probability
-        self.pseudo_weight = pseudo_weight
+        self.sampler = sampler
         self.max_draws = max_draws
         self.time_budget = time_budget
         self.forbid = forbid
@@ -486,8 +467,9 @@ add_probability, delete_probability, pseudo_weight : optional
 
     def _overridden(self, base: Settings) -> Settings:
         """Return settings overridden by the user's parameters."""
-        names = asdict(base).keys() & self.get_params(deep=False).keys()
-        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        given = validation.check_sampler(self.sampler)
+        given |= {"n_draws": self.n_draws, "n_warmup": self.n_warmup}
+        given = {name: value for name, value in given.items() if value is not None}
         if self.n_draws == "auto":
             given["n_draws"] = min(FIRST_DRAWS, self.max_draws)
         # 1 in place of 1.0 would be another type, for which numba would compile all code again

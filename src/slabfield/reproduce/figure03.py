@@ -27,8 +27,11 @@ def paper_and_exact(bench: Workbench, p0: float | None) -> list[Piece]:
     data_set = data_sets(bench, "block")[0]
     approximate = {
         "preset": "paper", "n_chains": scale.paper_chains, "n_draws": scale.paper_draws,
-        "n_warmup": scale.paper_warmup, "thin": scale.paper_thin,
-        "step_size": scale.paper_step, "jump_scale": scale.paper_window,
+        "n_warmup": scale.paper_warmup,
+        "sampler": {
+            "thin": scale.paper_thin, "step_size": scale.paper_step,
+            "jump_scale": scale.paper_window,
+        },
     }  # fmt: skip
     exact: dict[str, Any] = {"n_chains": 2, "n_draws": scale.exact_draws, "n_warmup": 200}
     return [

@@ -46,12 +46,13 @@ def fit_langevin(
     assert data.truth is not None
     prior = data.truth.edges.astype(np.float64)
     params: dict[str, Any] = {"likelihood": "exact"}
+    sampler: dict[str, Any] = {"thin": thin}
     if step_size is not None:
         params = {"likelihood": "particles", "preset": "paper"}
-        params |= {"persistence": persistence, "step_size": step_size}
+        sampler |= {"persistence": persistence, "step_size": step_size}
     model = SpikeSlabMRF(
         n_chains=1, n_jobs=1, random_state=data_set[1], inclusion_prior=prior, n_draws=n_draws,
-        n_warmup=n_warmup, thin=thin, **params,
+        n_warmup=n_warmup, sampler=sampler, **params,
     ).fit(data.train)  # fmt: skip
     draws = model.posterior_.draws
     forced = np.flatnonzero(draws.interactions.of_matrix(prior))

@@ -57,7 +57,7 @@ def bayes_piece(
     else:
         params |= {"n_draws": scale.large_draws, "n_warmup": scale.large_warmup}
     if data_set.kind == "mnist":
-        params["n_particles"] = scale.image_particles
+        params["sampler"] = {"n_particles": scale.image_particles}
     settings = sorted((params | more).items())
     return Piece(
         fit_bayes, {"data_set": data_set, "p0": p0, "likelihood": likelihood, "settings": settings}

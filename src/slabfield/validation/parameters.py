@@ -130,10 +130,10 @@ def check_full_size(n_parameters: int, limit: int) -> None:
             "too-many-parameters-for-full",
             "{full} keeps the covariance of all parameters and takes at most {limit}; found "
             "{n_parameters} biases and candidate edges. Use {diagonal}.",
-            full=Parameter("preconditioner", "full"),
+            full=Parameter("sampler", {"preconditioner": "full"}),
             limit=limit,
             n_parameters=n_parameters,
-            diagonal=Parameter("preconditioner", "diagonal"),
+            diagonal=Parameter("sampler", {"preconditioner": "diagonal"}),
         )
 
 
