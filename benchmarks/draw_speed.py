@@ -24,7 +24,7 @@ from slabfield.configuration import (
 from slabfield.datasets import make_block
 from slabfield.models.binary import BinaryPairwise
 from slabfield.moves.iteration import new_record
-from slabfield.posterior.diagnostics import array_stats
+from slabfield.posterior.convergence import array_stats
 from slabfield.priors import Prior
 from slabfield.problem import Problem
 from timing import section, table

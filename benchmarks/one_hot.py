@@ -133,7 +133,7 @@ def with_error(by_draw: NDArray[np.float64]) -> str:
 
 def effective_draws(values: NDArray[np.float64]) -> str:
     """Effective draws of all chains, and R-hat."""
-    from slabfield.posterior.diagnostics import rhat_and_ess
+    from slabfield.posterior.convergence import rhat_and_ess
 
     rhat, ess = rhat_and_ess(values[:, :, None])
     return f"{ess[0]:.0f} ({rhat[0]:.2f})"

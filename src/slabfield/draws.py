@@ -164,6 +164,27 @@ class Draws:
         """Coupling where an edge is present, else 0, dense, (chains, draws, edges)."""
         return self.of_edges(np.arange(self.n_edges))[1]
 
+    @property
+    def density(self) -> Array:
+        """Share of candidate edges present, (chains, draws)."""
+        return np.asarray(self.n_present / self.n_edges, dtype=np.float64)
+
+    @property
+    def visit_share(self) -> Array:
+        """Share of draws in which each edge is present."""
+        return np.asarray(self.visits / (self.n_chains * self.n_draws), dtype=np.float64)
+
+    @property
+    def edge_probability(self) -> Array:
+        """Inclusion probability of every edge.
+
+        The mean of the conditional probabilities (a Rao-Blackwell estimate: less noisy than the
+        share of draws, and not 0 if an edge was never drawn) where the sampler recorded them;
+        otherwise the share of draws.
+        """
+        recorded = np.isfinite(self.conditional_probability)
+        return np.where(recorded, self.conditional_probability, self.visit_share)
+
     def evenly_spaced(self, n: int) -> NDArray[np.int64]:
         """Indices into ``values`` of n evenly spaced draws of all chains, or of all if fewer."""
         n_all = self.n_chains * self.n_draws

@@ -48,7 +48,7 @@ from slabfield.estimators.run_files import (
 from slabfield.models.binary import BinaryPairwise
 from slabfield.moves.imputation import new_missing_entries
 from slabfield.posterior import Posterior
-from slabfield.posterior.diagnostics import unconverged_summaries
+from slabfield.posterior.convergence import Convergence
 from slabfield.priors import Prior
 from slabfield.problem import Problem
 from slabfield.progress import chain_progress
@@ -400,10 +400,9 @@ class SpikeSlabMRF(PosteriorModel):
         cluster: Cluster | None,
     ) -> Outcome:
         """Run all chains until they have enough draws, or until the deadline."""
-        names = [str(i) for i in range(problem.model.n_nodes)]
 
         def converged(results: list[ChainResult]) -> bool:
-            return not unconverged_summaries(_posterior_of(results, names, {}))
+            return Convergence(_draws_of(results)).reached
 
         auto = self.n_draws == "auto" and goal is None
         limits = Limits(self.max_draws, converged if auto else None, deadline)
@@ -498,12 +497,16 @@ class SpikeSlabMRF(PosteriorModel):
         return {name: v for name, v in state.items() if name not in ("_runs", "_checkpoint")}
 
 
+def _draws_of(results: list[ChainResult]) -> Draws:
+    """Combine the draws of all chains."""
+    return Draws.from_chains(
+        [r.record for r in results], (r.conditional_probability for r in results)
+    )
+
+
 def _posterior_of(
     results: list[ChainResult], names: list[str], run_settings: dict[str, Any]
 ) -> Posterior:
     """Combine the results of all chains."""
-    draws = Draws.from_chains(
-        [r.record for r in results], (r.conditional_probability for r in results)
-    )
     info = [{**r.info._asdict(), "cpu_seconds": r.cpu_seconds, **r.adaptation} for r in results]
-    return Posterior(draws, names, run_settings, info)
+    return Posterior(_draws_of(results), names, run_settings, info)

@@ -13,7 +13,7 @@ from slabfield.plots._inputs import check_panels
 from slabfield.plots._series import Series, choose_series, summary
 from slabfield.plots._style import BLUE, GREY, PALE, headline, tidy
 from slabfield.posterior import Posterior
-from slabfield.posterior.diagnostics import array_stats
+from slabfield.posterior.convergence import array_stats
 from slabfield.validation import check_positive_int
 
 Array = NDArray[np.float64]

@@ -26,14 +26,12 @@ from slabfield.plots._style import (
     tidy,
 )
 from slabfield.posterior import Posterior
-from slabfield.posterior.diagnostics import (
+from slabfield.posterior.convergence import (
     ESS_LIMIT,
     GLOBAL_ESS_LIMIT,
     GLOBAL_RHAT_LIMIT,
     RHAT_LIMIT,
     UNDECIDED_RANGE,
-    unconverged_biases,
-    unconverged_edges,
 )
 from slabfield.validation import check_positive_int
 
@@ -106,7 +104,7 @@ def convergence(posterior: Posterior, n_named: int = 5, ax: Any = None) -> NDArr
 
 def _global_sets(posterior: Posterior) -> list[DiagnosticSet]:
     sets = []
-    items = posterior._global_diagnostics.items()
+    items = posterior.convergence.quantities.items()
     for (name, (rhat, ess)), marker in zip(items, "Dso^", strict=True):
         bad = np.flatnonzero((rhat > GLOBAL_RHAT_LIMIT) | (ess < GLOBAL_ESS_LIMIT))
         checked = np.isfinite(ess) | np.isfinite(rhat)
@@ -115,16 +113,16 @@ def _global_sets(posterior: Posterior) -> list[DiagnosticSet]:
 
 
 def _bias_set(posterior: Posterior) -> DiagnosticSet:
-    rhat, ess = posterior._bias_diagnostics
+    rhat, ess = posterior.convergence.biases
     names = [short_name(name) for name in posterior.feature_names]
     checked = np.ones(rhat.size, np.bool_)
-    worst = unconverged_biases(posterior)
+    worst = posterior.convergence.unconverged_biases
     return DiagnosticSet("bias", "^", INK, names, rhat, ess, checked, worst)
 
 
 def _edge_set(posterior: Posterior) -> DiagnosticSet:
-    rhat, ess = posterior._indicator_diagnostics
-    worst = unconverged_edges(posterior)
+    rhat, ess = posterior.convergence.indicators
+    worst = posterior.convergence.unconverged_edges
     low, high = UNDECIDED_RANGE
     checked = (posterior.edge_probability >= low) & (posterior.edge_probability <= high)
     checked[worst] = True

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from slabfield.plots._inputs import check_posterior, find_edge
 from slabfield.plots._style import edge_names
 from slabfield.posterior import Posterior
-from slabfield.posterior.diagnostics import rhat_and_ess
+from slabfield.posterior.convergence import rhat_and_ess
 from slabfield.validation import InputError, Parameter
 from slabfield.validation.errors import shown_value
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from slabfield.draws import Draws
 from slabfield.models.field import BinaryField
-from slabfield.posterior.diagnostics import array_stats
+from slabfield.posterior.convergence import array_stats
 from slabfield.posterior.summaries import Summaries
 from slabfield.validation import check_number
 

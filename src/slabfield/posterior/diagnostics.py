@@ -1,4 +1,4 @@
-"""Convergence diagnostics: R-hat, effective draws, the criteria of "converged", and warnings."""
+"""Messages about a run: deviations from what was asked for, and reasons not to trust it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slabfield.configuration import DISCREPANCY_LIMIT, MISFIT_LIMIT, NOISE_LIMIT
+from slabfield.posterior.convergence import GLOBAL_ESS_LIMIT, GLOBAL_RHAT_LIMIT, MIN_DRAWS
 from slabfield.validation import Message, Parameter
 
 if TYPE_CHECKING:
@@ -16,57 +17,14 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-# Criteria of "converged": R-hat below and effective draws above these limits, for the global
-# quantities (p0, sigma0, density, log potential) and for biases and undecided edges
-GLOBAL_RHAT_LIMIT, GLOBAL_ESS_LIMIT = 1.01, 400.0
-RHAT_LIMIT, ESS_LIMIT = 1.05, 100.0
-# Inclusion probabilities of edges that count as undecided
-UNDECIDED_RANGE = (0.05, 0.95)
-# Diagnostics of an edge are computed if at least this share of draws has it
-MIN_VISIT_SHARE = 0.01
+# Chains from which convergence can be judged
 MIN_CHAINS = 4
-# Draws per chain that R-hat and effective draws need
-MIN_DRAWS = 4
 RUN_LONGER = Message(
     "run-longer",
     "Run longer ({n_draws}, {n_warmup})",
     {"n_draws": Parameter("n_draws"), "n_warmup": Parameter("n_warmup")},
 )
 PSEUDO = Parameter("likelihood", "pseudo")
-
-
-def array_stats() -> Any:
-    """Import arviz-stats on first use: the import takes a second."""
-    from arviz_stats.base.array import array_stats
-
-    return array_stats
-
-
-def rhat_and_ess(values: NDArray[Any]) -> tuple[Array, Array]:
-    """Rank-normalized R-hat and bulk effective draws along the last axis; NaN where constant.
-
-    R-hat splits every chain in two and drops the middle draw of an odd number; a quantity that
-    changes only in that draw counts as constant. R-hat is infinite if every half is constant but
-    the halves differ.
-    """
-    n_chains, n_draws, size = values.shape
-    rhat, ess = np.full(size, np.nan), np.full(size, np.nan)
-    if n_draws < MIN_DRAWS:
-        return rhat, ess
-    half = n_draws // 2
-    for k in range(size):
-        series = values[:, :, k].astype(np.float64)
-        split = np.concatenate([series[:, :half], series[:, -half:]])
-        if not np.ptp(split) > 0:
-            continue
-        ess[k] = array_stats().ess(series)
-        if n_chains > 1 and np.any(np.ptp(split, axis=1) > 0):
-            # If exactly half of the draws are 1, folding them about their median gives 0 / 0.
-            with np.errstate(divide="ignore", invalid="ignore"):
-                rhat[k] = array_stats().rhat(series)
-        elif n_chains > 1:
-            rhat[k] = np.inf
-    return rhat, ess
 
 
 def find_deviations(posterior: Posterior) -> list[Message]:
@@ -151,30 +109,24 @@ def unconverged_summaries(posterior: Posterior) -> list[Message]:
 
 
 def _global_problems(posterior: Posterior) -> Iterator[Message]:
-    for name, (rhats, esses) in posterior._global_diagnostics.items():
-        rhat, ess = rhats[0], esses[0]
-        if rhat > GLOBAL_RHAT_LIMIT or ess < GLOBAL_ESS_LIMIT:
-            rhat_text = (
-                ""
-                if np.isnan(rhat)
-                else f"R-hat {rhat:.3f} (should be below {GLOBAL_RHAT_LIMIT}), "
-            )
-            yield Message(
-                "unconverged-quantity",
-                "{name} has not converged: {rhat}{ess:.0f} effective draws (should be at least "
-                "{limit:.0f}). {advice}.",
-                {
-                    "name": name,
-                    "rhat": rhat_text,
-                    "ess": ess,
-                    "limit": GLOBAL_ESS_LIMIT,
-                    "advice": RUN_LONGER,
-                },
-            )
+    for name, (rhat, ess) in posterior.convergence.unconverged_quantities.items():
+        limit = f"R-hat {rhat:.3f} (should be below {GLOBAL_RHAT_LIMIT}), "
+        yield Message(
+            "unconverged-quantity",
+            "{name} has not converged: {rhat}{ess:.0f} effective draws (should be at least "
+            "{limit:.0f}). {advice}.",
+            {
+                "name": name,
+                "rhat": "" if np.isnan(rhat) else limit,
+                "ess": ess,
+                "limit": GLOBAL_ESS_LIMIT,
+                "advice": RUN_LONGER,
+            },
+        )
 
 
 def _bias_problems(posterior: Posterior) -> Iterator[Message]:
-    nodes = unconverged_biases(posterior)
+    nodes = posterior.convergence.unconverged_biases
     if nodes.size:
         one = nodes.size == 1
         yield Message(
@@ -192,7 +144,7 @@ def _bias_problems(posterior: Posterior) -> Iterator[Message]:
 
 
 def _edge_problems(posterior: Posterior) -> Iterator[Message]:
-    names, edges = posterior.feature_names, unconverged_edges(posterior)
+    names, edges = posterior.feature_names, posterior.convergence.unconverged_edges
     if edges.size:
         yield Message(
             "unconverged-edges",
@@ -205,31 +157,6 @@ def _edge_problems(posterior: Posterior) -> Iterator[Message]:
                 "advice": RUN_LONGER,
             },
         )
-
-
-def unconverged_biases(posterior: Posterior) -> NDArray[np.intp]:
-    """Nodes whose bias has not converged, worst first; a constant bias has not converged."""
-    rhat, ess = posterior._bias_diagnostics
-    worst: NDArray[np.intp] = np.flatnonzero((rhat > RHAT_LIMIT) | ~(ess >= ESS_LIMIT))
-    return worst[np.argsort(ess[worst], kind="stable")]
-
-
-def unconverged_edges(posterior: Posterior) -> NDArray[np.intp]:
-    """Edges whose inclusion probability has not converged, worst first."""
-    low, high = UNDECIDED_RANGE
-    probability = posterior.edge_probability
-    undecided = (probability >= low) & (probability <= high)
-    rhat, ess = posterior._indicator_diagnostics
-    unconverged = undecided & ((rhat > RHAT_LIMIT) | ~(ess >= ESS_LIMIT))
-    # Constant chains that disagree count, however few of the chains they are.
-    always, never = np.zeros(unconverged.size, np.bool_), np.zeros(unconverged.size, np.bool_)
-    for chain in range(posterior.draws.n_chains):
-        visits = posterior.draws.visits_of(chain)
-        always |= visits == posterior.draws.n_draws
-        never |= visits == 0
-    unconverged |= always & never
-    worst: NDArray[np.intp] = np.flatnonzero(unconverged)
-    return worst[np.argsort(ess[worst], kind="stable")]
 
 
 def particle_warnings(info: list[dict[str, Any]]) -> list[Message]:
@@ -254,13 +181,12 @@ def particle_warnings(info: list[dict[str, Any]]) -> list[Message]:
                 "{n_dense} of {n_chains} chains ended in the dense mode: most edges are present "
                 "and all of them are weak. Particles that lag behind the parameters can hold a "
                 "chain there. Do not trust this result; use {pseudo}, or more particles or sweeps "
-                "({n_particles}, {n_sweeps}).",
+                "(n_particles and n_sweeps in {sampler}).",
                 {
                     "n_dense": in_dense_mode,
                     "n_chains": len(info),
                     "pseudo": PSEUDO,
-                    "n_particles": Parameter("n_particles"),
-                    "n_sweeps": Parameter("n_sweeps"),
+                    "sampler": Parameter("sampler"),
                 },
             )
         )
@@ -270,12 +196,13 @@ def particle_warnings(info: list[dict[str, Any]]) -> list[Message]:
             Message(
                 "too-few-particles",
                 "There are too few particles: the noise in the log odds of edges has variance "
-                "{noise:.2f} (should be below {limit:g}). Use more particles ({n_particles}), or "
+                "{noise:.2f} (should be below {limit:g}). Use more particles (n_particles in "
+                "{sampler}), or "
                 "{pseudo}.",
                 {
                     "noise": noise,
                     "limit": NOISE_LIMIT,
-                    "n_particles": Parameter("n_particles"),
+                    "sampler": Parameter("sampler"),
                     "pseudo": PSEUDO,
                 },
             )
@@ -300,11 +227,11 @@ def particle_warnings(info: list[dict[str, Any]]) -> list[Message]:
                 "The particles lag behind the parameters: with parameters held fixed, the model's "
                 "pair frequencies differ from the data {misfit:.1f} times more than sampling error "
                 "explains (should be below {limit:.1f}). Do not trust strong couplings here; use "
-                "more sweeps ({n_sweeps}), or compare with {pseudo}.",
+                "more sweeps (n_sweeps in {sampler}), or compare with {pseudo}.",
                 {
                     "misfit": np.sqrt(moment_misfit),
                     "limit": np.sqrt(MISFIT_LIMIT),
-                    "n_sweeps": Parameter("n_sweeps"),
+                    "sampler": Parameter("sampler"),
                     "pseudo": PSEUDO,
                 },
             )

@@ -13,14 +13,12 @@ from numpy.typing import NDArray
 from slabfield.draws import Draws
 from slabfield.io.atomic import check_target
 from slabfield.posterior.arviz_groups import data_groups, prior_group
+from slabfield.posterior.convergence import Convergence
 from slabfield.posterior.couplings import Couplings, sd_and_interval_given_presence
 from slabfield.posterior.datatree import make_tree
 from slabfield.posterior.diagnostics import (
-    MIN_VISIT_SHARE,
-    array_stats,
     find_deviations,
     find_problems,
-    rhat_and_ess,
 )
 from slabfield.posterior.edge_support import LIKELY, count_edges
 from slabfield.posterior.evidence import Structure
@@ -77,49 +75,19 @@ class Posterior(Couplings, Structure, Networks):
         show whether it has converged. Indicators have diagnostics if the edge is present in 1% to
         99% of the draws, couplings if it is present in at least 1%; the others are NaN.
         """
-        coupling = self._edge_diagnostics(1)
         found = {
-            "present": self._indicator_diagnostics,
-            "coupling": coupling,
-            "bias": self._bias_diagnostics,
+            "present": self.convergence.indicators,
+            "coupling": self.convergence.couplings,
+            "bias": self.convergence.biases,
+            **self.convergence.quantities,
         }
-        found.update(self._global_diagnostics)
         rhat = {f"rhat_{name}": values[0] for name, values in found.items()}
         return rhat | {f"ess_{name}": values[1] for name, values in found.items()}
 
-    # Separate properties: ``converged`` needs only these, which cost half of all diagnostics.
-
     @cached_property
-    def _indicator_diagnostics(self) -> tuple[Array, Array]:
-        return self._edge_diagnostics(0)
-
-    def _edge_diagnostics(self, which: int) -> tuple[Array, Array]:
-        """R-hat and effective draws of presence (0) or coupling (1); NaN for rare edges."""
-        rhat, ess = np.full(self.draws.n_edges, np.nan), np.full(self.draws.n_edges, np.nan)
-        share = self.visit_share
-        max_share = 1.0 if which == 1 else 1 - MIN_VISIT_SHARE
-        edges = np.flatnonzero((share >= MIN_VISIT_SHARE) & (share <= max_share))
-        for begin in range(0, edges.size, 500):
-            part = edges[begin : begin + 500]
-            rhat[part], ess[part] = rhat_and_ess(self.draws.of_edges(part)[which])
-        return rhat, ess
-
-    @cached_property
-    def _bias_diagnostics(self) -> tuple[Array, Array]:
-        return rhat_and_ess(self.draws.bias)
-
-    @cached_property
-    def _global_diagnostics(self) -> dict[str, tuple[Array, Array]]:
-        draws = self.draws
-        series = {"p0": draws.p0, "sigma0": draws.sigma0, "density": self.density}
-        series["potential"] = draws.potential
-        found = {name: rhat_and_ess(values[..., None]) for name, values in series.items()}
-        for name, (_, ess) in found.items():
-            if np.isfinite(ess[0]):
-                ess[0] = min(
-                    ess[0], array_stats().ess(series[name], method="tail", prob=(0.05, 0.95))
-                )
-        return found
+    def convergence(self) -> Convergence:
+        """R-hat and effective draws of each quantity, computed when they are asked for."""
+        return Convergence(self.draws)
 
     @cached_property
     def warnings(self) -> list[str]:
@@ -173,8 +141,8 @@ class Posterior(Couplings, Structure, Networks):
                 "sd": sd,
                 "lower": lower,
                 "upper": upper,
-                "rhat": self._indicator_diagnostics[0],
-                "ess": self._indicator_diagnostics[1],
+                "rhat": self.convergence.indicators[0],
+                "ess": self.convergence.indicators[1],
             }
         )
         order = np.lexsort((-np.nan_to_num(np.abs(self.edge_mean)), -self.edge_probability))

@@ -40,23 +40,13 @@ class Summaries:
 
     @cached_property
     def edge_probability(self) -> Array:
-        """Inclusion probability of every edge, in the order of the interactions.
-
-        The mean of the conditional probabilities (a Rao-Blackwell estimate: less noisy than the
-        share of draws, and not 0 if an edge was never drawn) where the sampler recorded them;
-        otherwise the share of draws.
-        """
-        conditional_probability = self.draws.conditional_probability
-        return np.where(
-            np.isfinite(conditional_probability), conditional_probability, self.visit_share
-        )
+        """Inclusion probability of every edge, in the order of the interactions."""
+        return self.draws.edge_probability
 
     @cached_property
     def visit_share(self) -> Array:
         """Share of draws in which each edge is present, in the order of the interactions."""
-        return np.asarray(
-            self.draws.visits / (self.draws.n_chains * self.draws.n_draws), dtype=np.float64
-        )
+        return self.draws.visit_share
 
     @cached_property
     def inclusion_probability(self) -> Array:
@@ -83,4 +73,4 @@ class Summaries:
     @cached_property
     def density(self) -> Array:
         """Share of candidate edges present, (chain, draw)."""
-        return np.asarray(self.draws.n_present / self.draws.n_edges, dtype=np.float64)
+        return self.draws.density

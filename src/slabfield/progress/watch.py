@@ -150,7 +150,7 @@ class Watch:
         series = [run.buffer.series() for run in self.runs]
         n_draws = min(len(chain) for chain in series)
         if n_draws >= MIN_DRAWS:
-            from slabfield.posterior.diagnostics import array_stats, rhat_and_ess
+            from slabfield.posterior.convergence import array_stats, rhat_and_ess
 
             array_stats()  # the slow import on first use is not part of the cost
             begin = time.monotonic()

@@ -10,16 +10,14 @@ from numpy.typing import NDArray
 
 from slabfield.plots._layout import place_network, strongest_coupling
 from slabfield.plots._threshold import readable_threshold
-from slabfield.posterior.couplings import sd_and_interval_given_presence
-from slabfield.posterior.diagnostics import (
+from slabfield.posterior.convergence import (
     ESS_LIMIT,
     GLOBAL_ESS_LIMIT,
     GLOBAL_RHAT_LIMIT,
     MIN_DRAWS,
     RHAT_LIMIT,
-    unconverged_biases,
-    unconverged_edges,
 )
+from slabfield.posterior.couplings import sd_and_interval_given_presence
 from slabfield.posterior.edge_support import LIKELY_ABSENT, SUPPORTED
 from slabfield.validation import InputError
 
@@ -112,7 +110,7 @@ def _cluster_order(posterior: Posterior) -> NDArray[np.int64]:
 def _edges(posterior: Posterior, kept: NDArray[np.intp]) -> dict[str, Any]:
     first, second = posterior.interactions.ends_of(kept)
     _, lower, upper = sd_and_interval_given_presence(posterior.draws)
-    rhat, ess = posterior._indicator_diagnostics
+    rhat, ess = posterior.convergence.indicators
     return {
         "first": first.tolist(),
         "second": second.tolist(),
@@ -146,7 +144,7 @@ def _global_rows(posterior: Posterior) -> list[dict[str, Any]]:
     """Summaries of p0, sigma0, density and log potential, and whether they have converged."""
     found = []
     for name, values in _series(posterior).items():
-        rhat, ess = (float(number[0]) for number in posterior._global_diagnostics[name])
+        rhat, ess = (float(number[0]) for number in posterior.convergence.quantities[name])
         enough = posterior.draws.n_draws >= MIN_DRAWS
         found.append(
             {
@@ -166,8 +164,8 @@ def _global_rows(posterior: Posterior) -> list[dict[str, Any]]:
 
 def _worst_edges(posterior: Posterior) -> list[dict[str, Any]]:
     """Edges that have not converged, worst first, then those with the fewest effective draws."""
-    rhat, ess = posterior._indicator_diagnostics
-    unconverged = unconverged_edges(posterior).tolist()
+    rhat, ess = posterior.convergence.indicators
+    unconverged = posterior.convergence.unconverged_edges.tolist()
     by_ess = np.argsort(ess, kind="stable")[: np.count_nonzero(np.isfinite(ess))].tolist()
     worst = list(dict.fromkeys([*unconverged, *by_ess]))[:MAX_WORST]
     return [
@@ -186,10 +184,10 @@ def _worst_edges(posterior: Posterior) -> list[dict[str, Any]]:
 def _worst_biases(posterior: Posterior) -> list[dict[str, Any]]:
     if posterior.draws.n_draws < MIN_DRAWS:
         return []
-    rhat, ess = posterior._bias_diagnostics
+    rhat, ess = posterior.convergence.biases
     return [
         {"node": int(k), "rhat": _number(float(rhat[k])), "ess": _number(float(ess[k]))}
-        for k in unconverged_biases(posterior)[:MAX_WORST]
+        for k in posterior.convergence.unconverged_biases[:MAX_WORST]
     ]
 
 

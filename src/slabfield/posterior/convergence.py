@@ -1,0 +1,152 @@
+"""Convergence of chains, from their draws: R-hat, effective draws, and the criteria."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slabfield.draws import Draws
+
+Array = NDArray[np.float64]
+
+# Criteria of "converged": R-hat below and effective draws above these limits, for the global
+# quantities (p0, sigma0, density, log potential) and for biases and undecided edges
+GLOBAL_RHAT_LIMIT, GLOBAL_ESS_LIMIT = 1.01, 400.0
+RHAT_LIMIT, ESS_LIMIT = 1.05, 100.0
+# Inclusion probabilities of edges that count as undecided
+UNDECIDED_RANGE = (0.05, 0.95)
+# Diagnostics of an edge are computed if at least this share of draws has it
+MIN_VISIT_SHARE = 0.01
+# Draws per chain that R-hat and effective draws need
+MIN_DRAWS = 4
+# Edges whose diagnostics are computed at a time
+BATCH = 500
+
+
+def array_stats() -> Any:
+    """Import arviz-stats on first use: the import takes a second."""
+    from arviz_stats.base.array import array_stats
+
+    return array_stats
+
+
+def rhat_and_ess(values: NDArray[Any]) -> tuple[Array, Array]:
+    """Rank-normalized R-hat and bulk effective draws along the last axis; NaN where constant.
+
+    R-hat splits every chain in two and drops the middle draw of an odd number; a quantity that
+    changes only in that draw counts as constant. R-hat is infinite if every half is constant but
+    the halves differ.
+    """
+    n_chains, n_draws, size = values.shape
+    rhat, ess = np.full(size, np.nan), np.full(size, np.nan)
+    if n_draws < MIN_DRAWS:
+        return rhat, ess
+    half = n_draws // 2
+    for k in range(size):
+        series = values[:, :, k].astype(np.float64)
+        split = np.concatenate([series[:, :half], series[:, -half:]])
+        if not np.ptp(split) > 0:
+            continue
+        ess[k] = array_stats().ess(series)
+        if n_chains > 1 and np.any(np.ptp(split, axis=1) > 0):
+            # If exactly half of the draws are 1, folding them about their median gives 0 / 0.
+            with np.errstate(divide="ignore", invalid="ignore"):
+                rhat[k] = array_stats().rhat(series)
+        elif n_chains > 1:
+            rhat[k] = np.inf
+    return rhat, ess
+
+
+class Convergence:
+    """R-hat and effective draws of all quantities, each computed when it is first asked for.
+
+    All pairs are (R-hat, effective draws).
+    """
+
+    def __init__(self, draws: Draws) -> None:
+        self.draws = draws
+
+    @property
+    def reached(self) -> bool:
+        """Whether every quantity meets the criteria."""
+        if self.draws.n_draws < MIN_DRAWS or self.unconverged_quantities:
+            return False
+        return self.unconverged_biases.size == 0 and self.unconverged_edges.size == 0
+
+    @cached_property
+    def quantities(self) -> dict[str, tuple[Array, Array]]:
+        """Diagnostics of p0, sigma0, the density and the log potential of the data.
+
+        Effective draws are those of the bulk or of the tails, whichever are fewer.
+        """
+        draws = self.draws
+        series = {"p0": draws.p0, "sigma0": draws.sigma0, "density": draws.density}
+        series["potential"] = draws.potential
+        found = {name: rhat_and_ess(values[..., None]) for name, values in series.items()}
+        for name, (_, ess) in found.items():
+            if np.isfinite(ess[0]):
+                ess[0] = min(
+                    ess[0], array_stats().ess(series[name], method="tail", prob=(0.05, 0.95))
+                )
+        return found
+
+    @cached_property
+    def biases(self) -> tuple[Array, Array]:
+        """Diagnostics of every bias."""
+        return rhat_and_ess(self.draws.bias)
+
+    @cached_property
+    def indicators(self) -> tuple[Array, Array]:
+        """Diagnostics of the inclusion indicator of every edge; NaN if it hardly ever changes."""
+        return self._of_edges(0, 1 - MIN_VISIT_SHARE)
+
+    @cached_property
+    def couplings(self) -> tuple[Array, Array]:
+        """Diagnostics of the coupling of every edge; NaN if it is hardly ever present."""
+        return self._of_edges(1, 1.0)
+
+    def _of_edges(self, which: int, max_share: float) -> tuple[Array, Array]:
+        """R-hat and effective draws of presence (0) or coupling (1)."""
+        rhat, ess = np.full(self.draws.n_edges, np.nan), np.full(self.draws.n_edges, np.nan)
+        share = self.draws.visit_share
+        edges = np.flatnonzero((share >= MIN_VISIT_SHARE) & (share <= max_share))
+        for begin in range(0, edges.size, BATCH):
+            part = edges[begin : begin + BATCH]
+            rhat[part], ess[part] = rhat_and_ess(self.draws.of_edges(part)[which])
+        return rhat, ess
+
+    @property
+    def unconverged_quantities(self) -> dict[str, tuple[float, float]]:
+        """The global quantities that have not converged."""
+        return {
+            name: (float(rhat[0]), float(ess[0]))
+            for name, (rhat, ess) in self.quantities.items()
+            if rhat[0] > GLOBAL_RHAT_LIMIT or ess[0] < GLOBAL_ESS_LIMIT
+        }
+
+    @property
+    def unconverged_biases(self) -> NDArray[np.intp]:
+        """Nodes whose bias has not converged, worst first; a constant bias has not converged."""
+        rhat, ess = self.biases
+        worst: NDArray[np.intp] = np.flatnonzero((rhat > RHAT_LIMIT) | ~(ess >= ESS_LIMIT))
+        return worst[np.argsort(ess[worst], kind="stable")]
+
+    @property
+    def unconverged_edges(self) -> NDArray[np.intp]:
+        """Edges whose inclusion probability has not converged, worst first."""
+        draws, (low, high) = self.draws, UNDECIDED_RANGE
+        undecided = (draws.edge_probability >= low) & (draws.edge_probability <= high)
+        rhat, ess = self.indicators
+        unconverged = undecided & ((rhat > RHAT_LIMIT) | ~(ess >= ESS_LIMIT))
+        # Constant chains that disagree count, however few of the chains they are.
+        always, never = np.zeros(unconverged.size, np.bool_), np.zeros(unconverged.size, np.bool_)
+        for chain in range(draws.n_chains):
+            visits = draws.visits_of(chain)
+            always |= visits == draws.n_draws
+            never |= visits == 0
+        unconverged |= always & never
+        worst: NDArray[np.intp] = np.flatnonzero(unconverged)
+        return worst[np.argsort(ess[worst], kind="stable")]
