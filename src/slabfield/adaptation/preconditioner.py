@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from slabfield.configuration import Settings
-from slabfield.likelihood.feature_moments import Engine, feature_covariance, feature_variances
+from slabfield.likelihood.feature_moments import feature_covariance, feature_variances
 from slabfield.models.protocol import Model
 from slabfield.moves.chain_state import ChainState
 from slabfield.moves.langevin import LangevinSettings
@@ -30,7 +32,7 @@ class Averages:
         """Start new averages at the next addition."""
         self.count = 0
 
-    def add(self, engine: Engine, model: Model, state: ChainState) -> None:
+    def add(self, engine: Any, model: Model, state: ChainState) -> None:
         """Add the engine's current moments and the slab's precision."""
         self.count += 1
         weight = 1.0 / self.count

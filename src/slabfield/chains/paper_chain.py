@@ -13,7 +13,7 @@ from slabfield.chains.chunks import chunks
 from slabfield.chains.collapsed_chain import sizes_of
 from slabfield.configuration import Settings
 from slabfield.likelihood.exact_moments import BinaryTable, StateTable, exact_engine
-from slabfield.likelihood.feature_moments import Engine, row_variances
+from slabfield.likelihood.feature_moments import row_variances
 from slabfield.likelihood.particle_moments import (
     BinaryParticles,
     CliqueParticles,
@@ -58,7 +58,7 @@ class PaperChain(NamedTuple):
 
     problem: Problem
     settings: Settings
-    engine: Engine
+    engine: Any
     state: ChainState
     langevin: LangevinSettings
     jumps: JumpSettings
@@ -88,7 +88,7 @@ def start_chain(problem: Problem, settings: Settings, rng: np.random.Generator) 
     n_biases, n_couplings, n_interactions = model.n_biases, int(starts[-1]), starts.size - 1
     full = settings.preconditioner == "full"
     state = random_state(problem, rng)
-    engine: Engine
+    engine: Any
     if settings.engine == "exact":
         engine = exact_engine(model, problem.sums.bias / problem.sums.n_rows)
     else:
