@@ -109,7 +109,7 @@ one-hot: $(STAMP)
 
 FUZZ ?= 3000
 fuzz: $(STAMP)
-	SLABFIELD_FUZZ=$(FUZZ) $(BIN)/python -m pytest -n 2 tests/test_fuzz.py
+	SLABFIELD_FUZZ=$(FUZZ) $(BIN)/python -m pytest -n 2 tests/io/test_fuzz.py
 
 MINUTES ?= 60
 soak: $(STAMP)

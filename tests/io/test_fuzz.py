@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import slabfield
+from made_up_posteriors import make_up
 from slabfield import load_posterior
 from slabfield.chains.checkpoint import Checkpoint, read_checked, write_checked
 from slabfield.cli.app import app
@@ -27,7 +28,6 @@ from slabfield.io.reading import read_table
 from slabfield.posterior.integrity import CHECKSUM_LENGTH, FORMAT, append_checksum
 from slabfield.posterior.storage import save_posterior
 from slabfield.validation import InputError, InputWarning
-from test_storage import make_up
 
 N_EXAMPLES = int(os.environ.get("SLABFIELD_FUZZ", "40"))
 fuzz = settings(

@@ -26,7 +26,7 @@ from slabfield.moves.iteration import Record, new_record
 from slabfield.moves.surrogate_transition import surrogate_transition
 from slabfield.priors import Prior
 from slabfield.problem import Problem
-from test_exact_sampler import integrated, pairwise_problem, silent
+from small_problems import integrated, pairwise_problem, silent
 
 D = 6
 MODEL = BinaryPairwise(D)

@@ -101,7 +101,7 @@ def test_stored_rows_get_the_same_scores(tmp_path: Path) -> None:
 
 
 def test_the_table_of_real_data(tmp_path: Path) -> None:
-    root = Path(__file__).parents[1]
+    root = Path(__file__).parents[2]
     rows = make_block(120, random_state=3).rows
     (tmp_path / "debd").mkdir()
     np.savez(tmp_path / "debd" / "nltcs.npz", train=rows[:80], test=rows[80:])

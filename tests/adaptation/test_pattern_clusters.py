@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from degenerate_tables import one_hot
+from random_fields import lists_of, random_state_of
 from slabfield import SpikeSlabMRF
 from slabfield.adaptation.pattern_clusters import MOST_NODES, MOST_PATTERNS, find_clusters
 from slabfield.inference import enumeration
@@ -16,8 +17,6 @@ from slabfield.kernels.gibbs import new_streams
 from slabfield.kernels.pattern_gibbs import draw_patterns
 from slabfield.models.binary import BinaryPairwise
 from slabfield.moves.bounded_updates import leaves_support
-from test_cube import random_state_of
-from test_forest import lists_of
 
 NODES = np.array([4, 1, 3])
 # the codes of one category, and none of them: bit b is node NODES[b]

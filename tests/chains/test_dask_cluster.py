@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import joblib
 import numpy as np
 import pytest
+from test_checkpoint import KINDS_OF_RUN, assert_same, block_rows, wide_rows
 from typer.testing import CliRunner
 
 from slabfield import SpikeSlabMRF, datasets, load_posterior
@@ -30,7 +31,6 @@ from slabfield.reproduce.fitted_models import fit_path
 from slabfield.reproduce.scale import SCALES
 from slabfield.reproduce.workbench import Workbench
 from slabfield.validation import InputError
-from test_checkpoint import KINDS_OF_RUN, assert_same, block_rows, wide_rows
 
 distributed = pytest.importorskip("distributed")
 

@@ -9,26 +9,15 @@ import pytest
 from scipy import stats
 from scipy.special import expit, logit
 
+from random_fields import engine_with, random_state_of
 from slabfield.inference import enumeration
 from slabfield.kernels import block_particles, block_table, gibbs
 from slabfield.likelihood.blocks import block_size, exact_blocks, more_particles, particle_blocks
-from slabfield.likelihood.protocols import advance, leave_block, open_block
+from slabfield.likelihood.protocols import leave_block, open_block
 from slabfield.models.binary import BinaryPairwise
-from slabfield.moves.chain_state import insert, new_state, remove
+from slabfield.moves.chain_state import insert, remove
 from slabfield.moves.edge_gibbs import Edge, edge_evidence, scale_of
 from slabfield.moves.particle_noise import corrected_probability, noise_at
-
-
-def random_state_of(n_nodes, strength, seed, density=0.7):
-    """A model and a state with couplings of this standard deviation."""
-    rng = np.random.default_rng(seed)
-    model = BinaryPairwise(n_nodes)
-    state = new_state(n_nodes, model.n_interactions, model.n_interactions)
-    state.bias[:] = strength * rng.standard_normal(n_nodes)
-    for alpha in np.flatnonzero(rng.random(model.n_interactions) < density):
-        insert(state, alpha)
-        state.coupling[alpha] = strength * rng.standard_normal()
-    return model, state
 
 
 def marginal(model, state, nodes):
@@ -157,16 +146,6 @@ def test_exact_tables_equal_the_marginals(n_nodes, strength):
 
 
 # --- particles ---------------------------------------------------------------------------------
-
-
-def engine_with(model, state, particles, k, n_sweeps=0, seed=1, weighted=False):
-    """A particle engine in the given states, whose lists of neighbors match the state."""
-    engine = particle_blocks(
-        model, particles.shape[1], n_sweeps, k, weighted, np.random.default_rng(seed)
-    )
-    advance(engine, state, np.random.default_rng(0))
-    engine.states[:] = particles
-    return engine
 
 
 def assert_lists_the_edges(engine, model, state):

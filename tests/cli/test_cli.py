@@ -87,10 +87,10 @@ def estimator(monkeypatch: pytest.MonkeyPatch) -> type[FakeEstimator]:
         calls: list[dict[str, Any]] = []  # noqa: RUF012
 
     monkeypatch.setitem(slabfield.__dict__, "SpikeSlabMRF", Fake)
-    page = "<!doctype html>"  # tests/test_report.py has the real one
+    page = "<!doctype html>"  # tests/report/test_report.py has the real one
     monkeypatch.setattr("slabfield.report.write_report", lambda _, path: path.write_text(page))
     for picture in ("inclusion_matrix", "edge_forest", "evidence", "convergence"):
-        # tests/test_plots_pictures.py has the real ones
+        # tests/plots/test_plots.py has the real ones
         monkeypatch.setattr(slabfield.plots, picture, lambda _: Figure().add_subplot())
     return Fake
 

@@ -1,6 +1,6 @@
 """scikit-learn's own checks of estimators, and the page with their results.
 
-``python tests/test_sklearn_checks.py`` rewrites that page.
+``python tests/estimators/test_sklearn_checks.py`` rewrites that page.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator, parametri
 from slabfield import SpikeSlabMRF
 from slabfield.baselines import ChowLiuTree, L1Neighborhood, L1PseudoLikelihood
 
-PAGE = Path(__file__).parents[1] / "docs" / "sklearn.md"
+PAGE = Path(__file__).parents[2] / "docs" / "sklearn.md"
 
 QUICK: dict[str, Any] = {
     "binarize": "median", "likelihood": "pseudo", "n_chains": 1, "n_draws": 5, "n_warmup": 2,
@@ -34,7 +34,7 @@ ESTIMATORS = [
 NO_CLASSIFIER = (
     "treats any estimator with `predict_proba` as a classifier of one target and expects a column "
     "for each class; here `predict_proba` has a column for each node. Sparse tables are supported: "
-    "`tests/test_face.py` fits and predicts with them"
+    "`tests/estimators/test_estimators.py` fits and predicts with them"
 )
 EXPECTED = {
     "check_estimator_sparse_array": NO_CLASSIFIER,
@@ -79,9 +79,9 @@ HEAD = """\
 # scikit-learn's checks of estimators
 
 All estimators of slabfield go through `sklearn.utils.estimator_checks.parametrize_with_checks` in
-`tests/test_sklearn_checks.py`, with `binarize="median"`, because the checks pass real numbers where
-a binary model needs two values. That file writes this page and checks that it is up to date:
-`python tests/test_sklearn_checks.py` rewrites it.
+`tests/estimators/test_sklearn_checks.py`, with `binarize="median"`, because the checks pass real
+numbers where a binary model needs two values. That file writes this page and checks that it is up to date:
+`python tests/estimators/test_sklearn_checks.py` rewrites it.
 
 With scikit-learn {version}:
 

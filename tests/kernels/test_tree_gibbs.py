@@ -8,19 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from random_fields import lists_of
 from slabfield.kernels.gibbs import new_streams
 from slabfield.kernels.tree_gibbs import sample_forest, sample_induced_forest, upward_message
-
-
-def lists_of(coupling):
-    d = len(coupling)
-    neighbors, weights = np.zeros((d, d), np.int32), np.zeros((d, d), np.float32)
-    degree = np.zeros(d, np.int64)
-    for i in range(d):
-        near = np.flatnonzero(coupling[i])
-        degree[i] = near.size
-        neighbors[i, : near.size], weights[i, : near.size] = near, coupling[i, near]
-    return neighbors, weights, degree
 
 
 def random_field(seed, d, density, scale):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_checkpoint import block_rows
 
 from slabfield import SpikeSlabMRF
 from slabfield.chains import collapsed_chain, collapsed_warmup, paper_chain
@@ -14,7 +15,6 @@ from slabfield.chains.chain_run import ChainRun
 from slabfield.moves.chain_state import ChainState
 from slabfield.moves.iteration import NotFinite, Record
 from slabfield.validation import InputWarning, NotFiniteError
-from test_checkpoint import block_rows
 
 ENGINES: dict[str, dict[str, Any]] = {
     "exact": {},

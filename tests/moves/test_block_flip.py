@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import logit
 
+from random_fields import engine_with, random_state_of
 from slabfield._jit import jit
 from slabfield.inference import enumeration
 from slabfield.kernels.block_particles import GROUPS
@@ -14,7 +15,6 @@ from slabfield.moves.block_flip import flip_edges
 from slabfield.moves.block_sweep import Plan, list_edges
 from slabfield.moves.edge_gibbs import new_block, new_inclusion_stats
 from slabfield.priors import Prior
-from test_cube import engine_with, random_state_of
 
 N_NODES, N_ROWS, N_PARTICLES, N_REPEATS = 7, 1500, 64, 2000
 NODES = np.array([2, 5, 0, 3])

@@ -10,7 +10,7 @@ from slabfield.reproduce.claims import CLAIMS, Claim, judge
 from slabfield.reproduce.rules import at_density, bar
 
 SEEDS = (1, 2, 3)
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 def verdict(start: str, **tables: pd.DataFrame) -> tuple[str, str]:

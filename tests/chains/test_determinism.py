@@ -281,7 +281,7 @@ def test_draws_are_as_constant_in_other_settings(machine: str) -> None:
     here = Path(__file__)
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-m", "not slow", "-p", "no:cacheprovider", here],
-        env=os.environ | SETTINGS_OF_MACHINES[machine], cwd=here.parents[1],
+        env=os.environ | SETTINGS_OF_MACHINES[machine], cwd=here.parents[2],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
@@ -291,7 +291,7 @@ def test_draws_are_as_constant_in_other_settings(machine: str) -> None:
 @pytest.mark.slow
 def test_draws_do_not_depend_on_how_memory_is_managed() -> None:
     code = (
-        "import sys; sys.path.insert(0, 'tests')\n"
+        "import sys; sys.path[:0] = ['tests/chains', 'tests/support', 'benchmarks']\n"
         "from test_determinism import CASES, SETTINGS, digest, problem_of, silent\n"
         "from dataclasses import replace\n"
         "from slabfield.chains.chain_run import run_chain\n"
@@ -301,7 +301,7 @@ def test_draws_do_not_depend_on_how_memory_is_managed() -> None:
     )
     found = {
         subprocess.run(
-            [sys.executable, "-c", code], env=os.environ | more, cwd=Path(__file__).parents[1],
+            [sys.executable, "-c", code], env=os.environ | more, cwd=Path(__file__).parents[2],
             capture_output=True, text=True, check=True,
         ).stdout
         for more in ({}, *list(SETTINGS_OF_MACHINES.values())[:2])
