@@ -80,8 +80,8 @@ HEAD = """\
 
 All estimators of slabfield go through `sklearn.utils.estimator_checks.parametrize_with_checks` in
 `tests/estimators/test_sklearn_checks.py`, with `binarize="median"`, because the checks pass real
-numbers where a binary model needs two values. That file writes this page and checks that it is up to date:
-`python tests/estimators/test_sklearn_checks.py` rewrites it.
+numbers where a binary model needs two values. That file writes this page and checks that it is up
+to date: `python tests/estimators/test_sklearn_checks.py` rewrites it.
 
 With scikit-learn {version}:
 
