@@ -20,9 +20,14 @@ import pytest
 
 from slabfield import Posterior, SpikeSlabMRF, datasets, load_posterior
 from slabfield.chains import checkpoint as checkpoints
-from slabfield.chains import collapsed_warmup
+from slabfield.chains import collapsed_warmup, exact_chain
 from slabfield.chains.chain_run import KINDS
 from slabfield.chains.checkpoint import Checkpoint, Stop, pack, read_checked, unpack, write_checked
+from slabfield.chains.validate_state import check_state
+from slabfield.configuration import gold_standard
+from slabfield.models.binary import BinaryPairwise
+from slabfield.priors import Prior
+from slabfield.problem import Problem
 from slabfield.validation import InputError, InputWarning
 
 SOURCES = Path(checkpoints.__file__).parents[2]
@@ -142,6 +147,34 @@ def test_restarted_chains_and_runs_that_fell_back_continue_too(
     parameters |= {"sampler": {"n_particles": 64}, "n_jobs": 1}
     cut = cuts.fit(lambda: SpikeSlabMRF(**parameters).fit(wide_rows(), checkpoint=folder))
     assert_same(whole, cut.posterior_)
+
+
+@pytest.mark.parametrize("wrong", [(2, 3, 12), (2, 3, -1), (2, 0, 5), (2, 3, 2)])
+def test_invalid_groups_of_nodes_are_refused(wrong: tuple[int, int, int]) -> None:
+    rows = np.asarray(datasets.make_block(60, random_state=0).rows)
+    model = BinaryPairwise(rows.shape[1])
+    problem = Problem(model, rows, model.sums(rows), Prior.standard(model.n_interactions))
+    template = exact_chain.start(problem, gold_standard(), np.random.default_rng(0), "empty")
+    check_state(template, template)
+    together = template.plan.together.copy()
+    row, column, node = wrong
+    together[row, column] = node
+    with pytest.raises(ValueError, match="invalid groups of nodes"):
+        check_state(template._replace(plan=template.plan._replace(together=together)), template)
+
+
+def test_an_invalid_order_of_edges_is_refused() -> None:
+    rows = block_rows()
+    model = BinaryPairwise(rows.shape[1])
+    problem = Problem(model, rows, model.sums(rows), Prior.standard(model.n_interactions))
+    template, wrong = (
+        exact_chain.start(problem, gold_standard(), np.random.default_rng(0), "empty")
+        for _ in range(2)
+    )
+    check_state(wrong, template)
+    wrong.engine.surrogate.order[3] = model.n_interactions
+    with pytest.raises(ValueError, match="order of edges"):
+        check_state(wrong, template)
 
 
 @pytest.mark.parametrize("kind", ["exact", "paper"])

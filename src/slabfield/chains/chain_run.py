@@ -26,6 +26,7 @@ from slabfield.chains.chunks import chunks
 from slabfield.chains.collapsed_chain import CollapsedChain, sizes_of
 from slabfield.chains.draw_buffer import DrawBuffer
 from slabfield.chains.paper_chain import PaperChain
+from slabfield.chains.validate_state import check_state, template_of
 from slabfield.configuration import Settings
 from slabfield.draws import ChainDraws
 from slabfield.kernels.laplace import Laplace
@@ -34,7 +35,7 @@ from slabfield.moves.block_sweep import Plan
 from slabfield.moves.chain_state import ChainState, Info
 from slabfield.moves.edge_gibbs import Block, InclusionStats
 from slabfield.moves.imputation import MissingEntries
-from slabfield.moves.iteration import NotFinite
+from slabfield.moves.iteration import NotFinite, check_finite
 from slabfield.problem import Problem, complete
 from slabfield.validation import InputWarning, NotFiniteError, Parameter
 
@@ -216,7 +217,9 @@ class ChainRun:
         if found is None:
             return None
         with plain_failures(file.path, RESTART_ADVICE):
-            return cls.from_state(problem, settings, file, found)
+            run = cls.from_state(problem, settings, file, found)
+            run._check()
+            return run
 
     @classmethod
     def from_state(
@@ -356,6 +359,19 @@ class ChainRun:
         self.totals = state["totals"]
         self.cpu_seconds = state["cpu_seconds"]
         self.buffer.restore(state["draws"])
+
+    def _check(self) -> None:
+        """Raise ValueError unless what was read is a valid state of this run."""
+        check_state(self.chain, template_of(self.problem, self.settings))
+        check_finite(self.chain.state)
+        counts = (self.n_warmed, self.n_warmup, self.settings.n_warmup)
+        integers = (*counts, self.seed, self.chain_index, self.attempt)
+        whole = all(type(number) is int for number in integers)
+        shape = getattr(self.totals, "shape", None)
+        if not whole or not 0 <= counts[0] <= counts[1] <= counts[2]:
+            raise ValueError("invalid counts")
+        if shape != (len(Info._fields),) or type(self.cpu_seconds) is not float:
+            raise ValueError("invalid counts")
 
     # Arrays that share memory have to share it in another process too: hence packing.
 
