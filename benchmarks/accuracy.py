@@ -25,8 +25,8 @@ from slabfield.chains.chain_run import run_chain
 from slabfield.configuration import (
     Settings,
     bayes_exact,
+    default_exact,
     default_particles,
-    gold_standard,
     paper,
     pseudo,
 )
@@ -223,7 +223,7 @@ def tasks(scale: float) -> list[Task]:
     found = []
     for seed in SEEDS:
         for p0 in P0_ALL + P0_EXACT_ONLY:
-            gold = replace(gold_standard(), n_draws=GOLD_DRAWS[p0], n_warmup=1_000, thin=1)
+            gold = replace(default_exact(), n_draws=GOLD_DRAWS[p0], n_warmup=1_000, thin=1)
             # sparse structures change seldom: more iterations between the draws kept
             thin = 20 if p0 in P0_EXACT_ONLY else 5
             samplers = {"collapsed": gold, "Bayes Exact": replace(bayes_exact(N_ROWS), thin=thin)}

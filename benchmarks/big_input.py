@@ -111,7 +111,7 @@ def rows_case(case: dict[str, Any]) -> dict[str, Any]:
     from slabfield.chains.chain_run import chain_rng
     from slabfield.chains.collapsed_warmup import start_collapsed
     from slabfield.chains.row_sums import rows_and_sums
-    from slabfield.configuration import default_particles, gold_standard, pseudo
+    from slabfield.configuration import default_exact, default_particles, pseudo
     from slabfield.encoding import code_binary
     from slabfield.models.binary import BinaryPairwise
     from slabfield.moves.imputation import new_missing_entries
@@ -122,11 +122,11 @@ def rows_case(case: dict[str, Any]) -> dict[str, Any]:
     rows = random_rows(case["n_rows"], 16)
     if case["distinct"]:
         rows = np.unique(rows, axis=0)
-    made = {"exact": gold_standard, "particles": default_particles, "pseudo": pseudo}
+    made = {"exact": default_exact, "particles": default_particles, "pseudo": pseudo}
     settings = made[case["likelihood"]]()
     model = BinaryPairwise(16)
     clock = time.process_time()
-    held, times, sums = rows_and_sums(model, code_binary(rows), settings.engine, restart=False)
+    held, times, sums = rows_and_sums(model, code_binary(rows), settings)
     before = time.process_time() - clock
     # as the estimator has it: of another type, everything would be compiled anew
     unknown = new_missing_entries(model, held, np.zeros(held.shape, np.bool_))

@@ -16,7 +16,7 @@ import pandas as pd
 from joblib import Parallel, delayed
 
 from accuracy import Task, pool, rms, signature, summarize, to_markdown
-from slabfield.configuration import default_particles, gold_standard, pseudo
+from slabfield.configuration import default_exact, default_particles, pseudo
 
 N_CHAINS = {"collapsed": 2, "particles": 4, "pseudo": 4, "pseudo, weight 1": 4}
 RMS_LIMIT, MAX_LIMIT, PSEUDO_LIMIT = 0.015, 0.06, 0.06
@@ -25,7 +25,7 @@ RMS_LIMIT, MAX_LIMIT, PSEUDO_LIMIT = 0.015, 0.06, 0.06
 def tasks(n_rows: int, seeds: range) -> list[Task]:
     """All chains on data sets of so many rows."""
     samplers = {
-        "collapsed": replace(gold_standard(), n_draws=20_000, n_warmup=1_000, thin=1),
+        "collapsed": replace(default_exact(), n_draws=20_000, n_warmup=1_000, thin=1),
         "particles": replace(default_particles(), thin=4),
         "pseudo": replace(pseudo(), thin=2),
         "pseudo, weight 1": replace(pseudo(1.0), thin=2),

@@ -16,8 +16,8 @@ from slabfield.chains.paper_chain import PaperChain, start_chain, warm_up
 from slabfield.configuration import (
     Settings,
     bayes_exact,
+    default_exact,
     default_particles,
-    gold_standard,
     paper,
     pseudo,
 )
@@ -44,7 +44,7 @@ def effective_draws(present: NDArray[np.bool_]) -> NDArray[np.float64]:
 def lengths(quick: bool, n_rows: int) -> dict[str, Settings]:
     """Samplers and how long they run."""
     samplers = {
-        "default, exact": replace(gold_standard(), thin=1, n_draws=8_000),
+        "default, exact": replace(default_exact(), thin=1, n_draws=8_000),
         "default, particles": replace(default_particles(), n_draws=4_000),
         "pseudo": replace(pseudo(), n_draws=4_000),
         "Bayes Exact": replace(bayes_exact(n_rows), n_draws=4_000, n_warmup=200),

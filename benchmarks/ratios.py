@@ -24,7 +24,7 @@ from reference.gibbs_in_c import build, random_field
 from reference.plain_collapsed import run_plain
 from slabfield.chains.chain_run import chain_rng
 from slabfield.chains.collapsed_warmup import start_collapsed, warm_up_collapsed
-from slabfield.configuration import gold_standard, pseudo
+from slabfield.configuration import default_exact, pseudo
 from slabfield.datasets import make_block
 from slabfield.kernels.gibbs import sweep
 from slabfield.kernels.pair_counts import count_all_pairs, n_words, pack
@@ -106,7 +106,7 @@ def plain_rate(n_draws: int = 6_000) -> float:
 
 def sampler_beside_plain(engine: str, n_draws: int = 4_000) -> float:
     """Effective draws per CPU second of a sampler relative to plain loops."""
-    base = {"exact": gold_standard, "pseudo": pseudo}[engine]()
+    base = {"exact": default_exact, "pseudo": pseudo}[engine]()
     problem = block_problem()
     start = start_collapsed(problem, replace(base, thin=1), chain_rng(SEED, 0))
     chain = warm_up_collapsed(start, lambda _: None)

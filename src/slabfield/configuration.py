@@ -1,7 +1,8 @@
-"""Settings of a run, and the presets."""
+"""Settings of a run, the presets, and the limits of what counts as trustworthy."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import sqrt
 
@@ -19,7 +20,10 @@ MISFIT_LIMIT = 4.0
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of a run; the defaults are the paper's.
+    """Settings of a run.
+
+    Defaults of the fields are those of the paper; the sampler that users get by default is
+    :func:`default_exact` or :func:`default_particles`.
 
     Attributes
     ----------
@@ -60,6 +64,11 @@ class Settings:
     thin: int = 1_000
     n_warmup: int = 1_000
 
+    @property
+    def needs_rows(self) -> bool:
+        """Whether the likelihood is computed from all rows, not from their sums."""
+        return self.engine == "pseudo"
+
 
 def paper() -> Settings:
     """Algorithm 1 with the paper's settings."""
@@ -85,7 +94,7 @@ def bayes_exact(n_rows: float) -> Settings:
     )
 
 
-def gold_standard() -> Settings:
+def default_exact() -> Settings:
     """Collapsed Gibbs sweeps with the exact likelihood."""
     return Settings(engine="exact", scheme="collapsed", n_draws=1_000, thin=2, n_warmup=200)
 
@@ -104,3 +113,21 @@ def pseudo(weight: float = 0.5) -> Settings:
         engine="pseudo", scheme="collapsed", pseudo_weight=weight, n_draws=1_000, thin=1,
         n_warmup=200,
     )  # fmt: skip
+
+
+def settings_for(likelihood: str, preset: str, n_rows: float, n_nodes: int) -> Settings:
+    """Return the settings of a preset; likelihood "auto" is exact up to ``EXACT_MAX_NODES``.
+
+    The paper's algorithm uses particles unless the exact likelihood is asked for.
+    """
+    if likelihood == "auto":
+        small = preset == "default" and n_nodes <= EXACT_MAX_NODES
+        likelihood = "exact" if small else "particles"
+    presets: dict[tuple[str, str], Callable[[], Settings]] = {
+        ("default", "exact"): default_exact,
+        ("default", "particles"): default_particles,
+        ("default", "pseudo"): pseudo,
+        ("paper", "exact"): lambda: bayes_exact(n_rows),
+        ("paper", "particles"): paper,
+    }
+    return presets[preset, likelihood]()

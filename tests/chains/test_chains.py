@@ -18,7 +18,7 @@ from slabfield.chains.collapsed_chain import CollapsedChain
 from slabfield.chains.collapsed_warmup import start_collapsed, warm_up_collapsed
 from slabfield.chains.paper_chain import PaperChain, start_chain, warm_up
 from slabfield.chains.parallel import run_chains
-from slabfield.configuration import Settings, bayes_exact, default_particles, gold_standard, paper
+from slabfield.configuration import Settings, bayes_exact, default_exact, default_particles, paper
 from slabfield.datasets import make_block
 from slabfield.likelihood.feature_moments import row_variances
 from slabfield.models.binary import BinaryPairwise
@@ -30,7 +30,7 @@ from slabfield.problem import Problem
 NAN = float("nan")
 N_ROWS = 60
 SCHEMES = {
-    "gold_standard": replace(gold_standard(), n_draws=30, n_warmup=10, thin=2),
+    "default_exact": replace(default_exact(), n_draws=30, n_warmup=10, thin=2),
     "bayes_exact": replace(bayes_exact(N_ROWS), n_draws=30, n_warmup=10, thin=5),
     "paper": replace(paper(), n_draws=30, n_warmup=10, thin=50),
     "default_particles": replace(default_particles(), n_draws=30, n_warmup=10, thin=2),
@@ -226,7 +226,7 @@ def test_fixed_p0_and_sigma0_are_recorded_in_every_draw(name: str) -> None:
     np.testing.assert_array_equal(fixed.record.hyper[:, :2], np.tile([0.1, 0.7], (30, 1)))
     learned = run_chain(problem_of(), SCHEMES[name], 1, 0, lambda _: None)
     # a rejected surrogate transition of the collapsed scheme leaves the potential unchanged
-    changing = learned.record.hyper[:, :2] if name == "gold_standard" else learned.record.hyper
+    changing = learned.record.hyper[:, :2] if name == "default_exact" else learned.record.hyper
     assert np.all(np.diff(changing, axis=0) != 0)
     mixed = with_inclusion(problem_of(slab=0.7), [0.1, 0.2, *(8 * [0.3])])
     no_p0 = run_chain(mixed, SCHEMES[name], 1, 0, lambda _: None)
@@ -263,7 +263,7 @@ def assert_consistent(state: ChainState) -> None:
         assert np.isfinite(values).all()
 
 
-@pytest.mark.parametrize("name", ["gold_standard", "default_particles"])
+@pytest.mark.parametrize("name", ["default_exact", "default_particles"])
 @pytest.mark.parametrize("n_nodes", range(2, 18))
 def test_a_sweep_visits_every_edge_once_and_every_bias(name: str, n_nodes: int) -> None:
     """Also where the last group of nodes is smaller than the others."""
@@ -290,7 +290,7 @@ def extreme_rows() -> dict[str, NDArray[np.uint8]]:
             "one row": rows[:1], "many twins": many}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["gold_standard", "default_particles"])
+@pytest.mark.parametrize("name", ["default_exact", "default_particles"])
 @pytest.mark.parametrize("kind", extreme_rows())
 def test_extreme_rows_give_finite_draws(name: str, kind: str) -> None:
     rows, model = extreme_rows()[kind], BinaryPairwise(8)
@@ -404,7 +404,7 @@ def four_nodes() -> Problem:
 
 @pytest.fixture(scope="module")
 def gold_of_four(four_nodes: Problem) -> list[ChainResult]:
-    return long_run(four_nodes, gold_standard(), n_draws=3000)
+    return long_run(four_nodes, default_exact(), n_draws=3000)
 
 
 @pytest.mark.parametrize(("add", "delete"), [(1.0, 1.0), (0.3, 1.0), (1.0, 0.3), (0.5, 0.5)])

@@ -24,7 +24,7 @@ from slabfield.chains import collapsed_warmup, exact_chain
 from slabfield.chains.chain_run import KINDS
 from slabfield.chains.checkpoint import Checkpoint, Stop, pack, read_checked, unpack, write_checked
 from slabfield.chains.validate_state import check_state
-from slabfield.configuration import gold_standard
+from slabfield.configuration import default_exact
 from slabfield.models.binary import BinaryPairwise
 from slabfield.priors import Prior
 from slabfield.problem import Problem
@@ -154,7 +154,7 @@ def test_invalid_groups_of_nodes_are_refused(wrong: tuple[int, int, int]) -> Non
     rows = np.asarray(datasets.make_block(60, random_state=0).rows)
     model = BinaryPairwise(rows.shape[1])
     problem = Problem(model, rows, model.sums(rows), Prior.standard(model.n_interactions))
-    template = exact_chain.start(problem, gold_standard(), np.random.default_rng(0), "empty")
+    template = exact_chain.start(problem, default_exact(), np.random.default_rng(0), "empty")
     check_state(template, template)
     together = template.plan.together.copy()
     row, column, node = wrong
@@ -168,7 +168,7 @@ def test_an_invalid_order_of_edges_is_refused() -> None:
     model = BinaryPairwise(rows.shape[1])
     problem = Problem(model, rows, model.sums(rows), Prior.standard(model.n_interactions))
     template, wrong = (
-        exact_chain.start(problem, gold_standard(), np.random.default_rng(0), "empty")
+        exact_chain.start(problem, default_exact(), np.random.default_rng(0), "empty")
         for _ in range(2)
     )
     check_state(wrong, template)

@@ -33,8 +33,8 @@ from slabfield.chains.row_sums import weighted_sums
 from slabfield.configuration import (
     Settings,
     bayes_exact,
+    default_exact,
     default_particles,
-    gold_standard,
     paper,
     pseudo,
 )
@@ -45,7 +45,7 @@ from slabfield.problem import Problem
 
 N_ROWS = 60
 SETTINGS: dict[str, Settings] = {
-    "exact": replace(gold_standard(), thin=1, n_warmup=10),
+    "exact": replace(default_exact(), thin=1, n_warmup=10),
     "Bayes Exact": replace(bayes_exact(N_ROWS), n_warmup=10),
     "particles": replace(default_particles(), n_warmup=6, n_particles=96),
     "pseudo": replace(pseudo(), n_warmup=6),

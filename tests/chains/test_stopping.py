@@ -24,8 +24,8 @@ from slabfield.chains.particle_chain import in_dense_mode, restarted
 from slabfield.configuration import (
     DISCREPANCY_LIMIT,
     MISFIT_LIMIT,
+    default_exact,
     default_particles,
-    gold_standard,
 )
 from slabfield.estimators.spike_slab import FIRST_DRAWS
 from slabfield.models.binary import BinaryPairwise
@@ -34,7 +34,7 @@ from slabfield.posterior.diagnostics import particle_warnings
 from slabfield.priors import Prior
 from slabfield.problem import Problem
 
-QUICK = replace(gold_standard(), n_draws=20, n_warmup=5, thin=1)
+QUICK = replace(default_exact(), n_draws=20, n_warmup=5, thin=1)
 
 
 def problem_of(rows, **prior):

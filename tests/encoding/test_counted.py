@@ -17,7 +17,7 @@ from slabfield import SpikeSlabMRF
 from slabfield.chains.memory import check_memory, memory_needed
 from slabfield.cli.options import Likelihood
 from slabfield.cli.table_options import read_request
-from slabfield.configuration import default_particles, gold_standard, pseudo
+from slabfield.configuration import default_exact, default_particles, pseudo
 from slabfield.encoding import CodedTable, code_binary, merge_rows
 from slabfield.encoding import streaming as chunk_coding
 from slabfield.encoding.counted import read_counted
@@ -292,10 +292,10 @@ def test_constant_columns_are_warned_of(tmp_path: Path) -> None:
 
 
 def test_memory_grows_with_the_run() -> None:
-    base = memory_needed(1_000, 20, gold_standard(), 4, 1_000)
-    assert memory_needed(1_000_000, 20, gold_standard(), 4, 1_000).data > base.data
-    assert memory_needed(1_000, 20, gold_standard(), 8, 1_000).chains == 2 * base.chains
-    assert memory_needed(1_000, 20, gold_standard(), 4, 9_000).draws > 2 * base.draws
+    base = memory_needed(1_000, 20, default_exact(), 4, 1_000)
+    assert memory_needed(1_000_000, 20, default_exact(), 4, 1_000).data > base.data
+    assert memory_needed(1_000, 20, default_exact(), 8, 1_000).chains == 2 * base.chains
+    assert memory_needed(1_000, 20, default_exact(), 4, 9_000).draws > 2 * base.draws
     rows = [memory_needed(n, 100, pseudo(), 4, 1_000).chains for n in (1_000, 100_000)]
     assert rows[1] - rows[0] > 4 * 99_000 * 100 * 24
     some = [memory_needed(n, 100, default_particles(), 4, 10).chains for n in (10**5, 10**7)]

@@ -10,6 +10,7 @@ from scipy import sparse
 from slabfield import SpikeSlabMRF, datasets
 from slabfield.chains import row_sums as sampler_data
 from slabfield.chains.row_sums import fingerprint, rows_and_sums, weighted_sums
+from slabfield.configuration import Settings
 from slabfield.encoding import check_weights, code_binary, merge_rows, replicate_rows
 from slabfield.encoding.row_weights import merge_packed
 from slabfield.models.binary import BinaryPairwise
@@ -122,16 +123,16 @@ def test_a_sample_of_many_rows_changes_the_start_only(monkeypatch: pytest.Monkey
     whole = draws_of(many, likelihood="exact")
     table = code_binary(datasets.make_random(400, 30, random_state=0, method="gibbs").rows)
     model = BinaryPairwise(30)
-    all_rows, _, sums = rows_and_sums(model, table, "particles", restart=False)
+    all_rows, _, sums = rows_and_sums(model, table, Settings())
     assert len(all_rows) == 400
     monkeypatch.setattr(sampler_data, "MOST_ROWS", 50)
     for one, other in zip(whole, draws_of(many, likelihood="exact"), strict=True):
         assert np.array_equal(one, other)
-    sample, _, same = rows_and_sums(model, table, "particles", restart=False)
+    sample, _, same = rows_and_sums(model, table, Settings())
     assert len(sample) == 50
     assert np.array_equal(sums.coupling, same.coupling)
-    assert len(rows_and_sums(model, table, "particles", restart=True)[0]) == 400
-    assert len(rows_and_sums(model, table, "pseudo", restart=False)[0]) == 400
+    assert len(rows_and_sums(model, table, Settings(restart=True))[0]) == 400
+    assert len(rows_and_sums(model, table, Settings(engine="pseudo"))[0]) == 400
     present = draws_of(table.rows, likelihood="particles", n_draws=10)[0]
     assert present.shape == (2, 10, 435)
 

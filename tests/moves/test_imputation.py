@@ -10,7 +10,7 @@ import pytest
 
 from slabfield import SpikeSlabMRF, datasets
 from slabfield.chains.chain_run import run_chain
-from slabfield.configuration import Settings, bayes_exact, default_particles, gold_standard
+from slabfield.configuration import Settings, bayes_exact, default_exact, default_particles
 from slabfield.models.binary import BinaryPairwise
 from slabfield.moves.imputation import new_missing_entries
 from slabfield.priors import Prior
@@ -69,7 +69,7 @@ def probability_and_mean(problem: Problem, settings: Settings) -> tuple[float, f
 @pytest.mark.parametrize(
     ("settings", "tolerance"),
     [
-        (long(gold_standard(), 20_000), 0.015),
+        (long(default_exact(), 20_000), 0.015),
         (long(bayes_exact(len(ROWS)), 20_000), 0.025),
         (long(default_particles(), 6_000), 0.03),
     ],

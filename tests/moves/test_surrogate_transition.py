@@ -9,7 +9,7 @@ from slabfield._jit import jit
 from slabfield.chains import exact_chain
 from slabfield.chains.collapsed_chain import CollapsedChain
 from slabfield.chains.collapsed_warmup import start_collapsed, warm_up_collapsed
-from slabfield.configuration import gold_standard
+from slabfield.configuration import default_exact
 from slabfield.datasets import make_block, make_random
 from slabfield.inference import enumeration
 from slabfield.kernels.sweep_operator import sweep_out
@@ -172,7 +172,7 @@ def draws_with(chain: CollapsedChain, probability: float, n_draws: int) -> Recor
 
 
 def warm_chain(problem: Problem, seed: int = 5) -> CollapsedChain:
-    chain = start_collapsed(problem, gold_standard(), np.random.default_rng(seed))
+    chain = start_collapsed(problem, default_exact(), np.random.default_rng(seed))
     return warm_up_collapsed(chain, silent)
 
 

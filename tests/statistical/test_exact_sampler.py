@@ -10,7 +10,7 @@ import pytest
 
 from ranks import BIAS_SCALE, rank_p_value
 from slabfield.chains.chain_run import run_chain
-from slabfield.configuration import bayes_exact, gold_standard, paper
+from slabfield.configuration import bayes_exact, default_exact, paper
 from slabfield.models.binary import BinaryPairwise
 from slabfield.models.loglinear import FeatureTable, LogLinear
 from slabfield.priors import Prior
@@ -47,7 +47,7 @@ def sampled(problem: Problem, settings) -> tuple[np.ndarray, np.ndarray]:
 
 
 EXACT = {
-    "collapsed": (pairwise_problem, replace(gold_standard(), n_draws=20_000)),
+    "collapsed": (pairwise_problem, replace(default_exact(), n_draws=20_000)),
     "adjusted": (pairwise_problem, replace(bayes_exact(70), n_draws=10_000)),
     "adjusted, toy": (toy_problem, replace(bayes_exact(80), n_draws=30_000)),
     "adjusted, toy, full": (
@@ -93,7 +93,7 @@ MODEL = BinaryPairwise(5)
 PRIOR = Prior.standard(MODEL.n_interactions, bias_scale=BIAS_SCALE)
 
 
-COLLAPSED = replace(gold_standard(), n_draws=31, thin=6, n_warmup=60)
+COLLAPSED = replace(default_exact(), n_draws=31, thin=6, n_warmup=60)
 ADJUSTED = replace(bayes_exact(50), n_draws=31, thin=40, n_warmup=15)
 
 

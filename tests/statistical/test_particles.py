@@ -30,7 +30,7 @@ from slabfield.adaptation.starts import SparseState, state_of
 from slabfield.chains import particle_chain
 from slabfield.chains.chain_run import ChainRun, run_chain
 from slabfield.chains.collapsed_warmup import start_collapsed, warm_up_collapsed
-from slabfield.configuration import default_particles, gold_standard
+from slabfield.configuration import default_exact, default_particles
 from slabfield.datasets import make_block
 from slabfield.inference import enumeration
 from slabfield.kernels.block_particles import GROUPS
@@ -70,11 +70,11 @@ def rms(one, other):
 def test_probabilities_are_near_the_exact_ones(n_groups, block, monkeypatch):
     monkeypatch.setattr(particle_chain, "PARTICLE_BLOCK", block)
     problem = block_problem(n_groups)
-    exact = probabilities(problem, gold_standard(), 8_000)
+    exact = probabilities(problem, default_exact(), 8_000)
     found = probabilities(problem, default_particles(), 4_000)
     assert rms(found, exact) < 0.02
     # and the criterion detects a wrong field
-    wrong = probabilities(block_problem(n_groups, scale=1 / 1.1), gold_standard(), 4_000)
+    wrong = probabilities(block_problem(n_groups, scale=1 / 1.1), default_exact(), 4_000)
     assert rms(wrong, exact) > 0.04
 
 

@@ -93,6 +93,9 @@ class Scheme(Protocol):
     def move_statistics(self, chain: Any) -> tuple[Any, InclusionStats | None]:
         """Return the widths of jumps, or the sums of conditional inclusion probabilities."""
 
+    def engine_bytes(self, n_rows: int, n_nodes: int, settings: Settings) -> int:
+        """Bytes of one chain's engine, for the estimate of a run's memory."""
+
 
 def scheme_of(settings: Settings) -> Scheme:
     """Return the scheme of a run: collapsed sweeps, or else the paper's iterations."""

@@ -15,11 +15,8 @@ from pathlib import Path
 from slabfield._jit import numba
 
 ROOT = Path(__file__).parents[1]
-# Modules that make draws
-STARTS = (
-    *("chain_run", "row_sums", "paper_chain", "collapsed_chain", "collapsed_warmup"),
-    *("exact_chain", "particle_chain", "pseudo_chain"),
-)
+# Modules of chains/ that make draws
+STARTS = ("chain_run.py", "row_sums.py", "collapsed_warmup.py", "*_chain.py")
 # Packages, or modules, whose code changes draws
 FOLLOWED = (
     *("_jit", "adaptation", "configuration", "kernels", "likelihood"),
@@ -47,7 +44,7 @@ class _WithoutDocstrings(ast.NodeTransformer):
 def _sampler_modules(root: Path) -> dict[Path, ast.Module]:
     """Parse the modules that make draws, and those of the sampler that they import."""
     found: dict[Path, ast.Module] = {}
-    remaining = [root / "chains" / f"{name}.py" for name in STARTS]
+    remaining = [path for name in STARTS for path in (root / "chains").glob(name)]
     while remaining:
         path = remaining.pop()
         if path not in found:

@@ -74,6 +74,9 @@ class CollapsedEngine(Protocol):
     def diagnostics(self, chain: CollapsedChain) -> dict[str, Any]:
         """Return diagnostics that are computed when a chain has ended."""
 
+    def engine_bytes(self, n_rows: int, n_nodes: int, settings: Settings) -> int:
+        """Bytes of one chain's engine, for the estimate of a run's memory."""
+
 
 def sizes_of(problem: Problem) -> tuple[int, int, int]:
     """Numbers of biases, of parameters of interactions, and of interactions."""

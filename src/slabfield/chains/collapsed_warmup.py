@@ -105,3 +105,8 @@ def diagnostics(chain: CollapsedChain) -> dict[str, Any]:
 def move_statistics(chain: CollapsedChain) -> tuple[None, InclusionStats]:
     """Return the statistics of the moves: sums of conditional inclusion probabilities."""
     return None, chain.inclusion_stats
+
+
+def engine_bytes(n_rows: int, n_nodes: int, settings: Settings) -> int:
+    """Bytes of one chain's engine."""
+    return ENGINES[settings.engine].engine_bytes(n_rows, n_nodes, settings)

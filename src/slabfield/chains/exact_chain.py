@@ -89,3 +89,8 @@ def summary(chain: CollapsedChain) -> dict[str, Any]:
 def diagnostics(chain: CollapsedChain) -> dict[str, Any]:
     """Return nothing: the likelihood is exact."""
     return {}
+
+
+def engine_bytes(n_rows: int, n_nodes: int, settings: Settings) -> int:
+    """Bytes of the engine: tables of all states, and the surrogate."""
+    return 32 * (1 << n_nodes) + 40 * (n_nodes * (n_nodes - 1) // 2) ** 2

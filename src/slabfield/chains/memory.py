@@ -5,13 +5,11 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable
-from math import isqrt
 from typing import NamedTuple
 
-from slabfield.adaptation.block_schedule import FULL_NODES
-from slabfield.adaptation.particle_tuning import MOST_PARTICLES
+from slabfield.chains.chain_run import scheme_of
 from slabfield.chains.draw_buffer import PART_ENTRIES
-from slabfield.chains.row_sums import MOST_ROWS, ROWS_AT_A_TIME
+from slabfield.chains.row_sums import ROWS_AT_A_TIME
 from slabfield.configuration import Settings
 from slabfield.encoding import CodedTable
 from slabfield.validation import InputError, Message, Parameter
@@ -67,27 +65,11 @@ def memory_needed(
     words = -(-d // 64)
     at_a_time = min(n_rows, ROWS_AT_A_TIME)
     data = n_rows * (3 * d + d // 8 + 24 * words + 48) + 24 * at_a_time * d + FIXED_BYTES
-    each = BYTES_PER_EDGE * n_edges + _engine(n_rows, d, settings)
+    each = BYTES_PER_EDGE * n_edges + scheme_of(settings).engine_bytes(n_rows, d, settings)
     present = min(n_edges, EDGES_PER_NODE * d)
     kept = n_draws * (BYTES_PER_PRESENT_EDGE * present + 4 * 8 * (d + 3))
     dense = 10 * min(PART_ENTRIES, max(n_draws, 1) * n_edges)
     return Memory(data, n_chains * each, n_chains * (kept + dense))
-
-
-def _engine(n_rows: int, d: int, settings: Settings) -> int:
-    """Bytes of one chain's engine, and of the pilot run before it."""
-    on_rows = 8 * (3 * d + 5)
-    if settings.engine == "pseudo":
-        # rows are repeated, or counted and padded, in at most twice as many places
-        return 2 * (n_rows + 8 * isqrt(2 * n_rows)) * (on_rows + 9 * d)
-    if settings.engine == "exact":
-        return 32 * (1 << d) + 40 * (d * (d - 1) // 2) ** 2
-    if settings.scheme != "collapsed":
-        return settings.n_particles * (8 * d + 64) + (4 * d * n_rows if settings.restart else 0)
-    n_particles = settings.n_particles or MOST_PARTICLES
-    pilot = min(n_rows, MOST_ROWS) * on_rows if d > FULL_NODES else 0
-    # particles are copied when their number changes
-    return n_particles * (12 * d + 160) + 8 * d * d + pilot
 
 
 def check_memory(

@@ -181,3 +181,11 @@ def warming(
                 # invalidates the root of the previous preconditioner
                 chain.work.root_present[:] = 2
             yield chain, done
+
+
+def engine_bytes(n_rows: int, n_nodes: int, settings: Settings) -> int:
+    """Bytes of the engine: tables of all states, or particles and the rows they restart from."""
+    if settings.engine == "exact":
+        return 32 * (1 << n_nodes) + 40 * (n_nodes * (n_nodes - 1) // 2) ** 2
+    restart = 4 * n_nodes * n_rows if settings.restart else 0
+    return settings.n_particles * (8 * n_nodes + 64) + restart

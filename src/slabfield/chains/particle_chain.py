@@ -39,7 +39,8 @@ from slabfield.adaptation.particle_tuning import (
 from slabfield.adaptation.pattern_clusters import find_clusters
 from slabfield.adaptation.starts import remove_free, sparse_state_of, start_from_data, state_of
 from slabfield.chains.collapsed_chain import CollapsedChain, run_sweeps, with_new_stats
-from slabfield.chains.pseudo_chain import pseudo_pilot
+from slabfield.chains.pseudo_chain import pseudo_pilot, row_bytes
+from slabfield.chains.row_sums import MOST_ROWS
 from slabfield.configuration import Settings
 from slabfield.kernels.block_particles import GROUPS
 from slabfield.kernels.pattern_gibbs import Clusters
@@ -203,3 +204,10 @@ def diagnostics(chain: CollapsedChain) -> dict[str, Any]:
         return {}
     particles, rng = copied_particles(chain.engine), np.random.default_rng(0)
     return {"moment_misfit": moment_misfit(particles, chain.state, chain.problem.sums, rng)}
+
+
+def engine_bytes(n_rows: int, n_nodes: int, settings: Settings) -> int:
+    """Bytes of the engine, copied when the number of particles changes, and of the pilot run."""
+    n_particles = settings.n_particles or MOST_PARTICLES
+    pilot = min(n_rows, MOST_ROWS) * row_bytes(n_nodes) if n_nodes > FULL_NODES else 0
+    return n_particles * (12 * n_nodes + 160) + 8 * n_nodes * n_nodes + pilot

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -95,3 +96,13 @@ def pseudo_pilot(problem: Problem, rng: np.random.Generator) -> CollapsedChain:
     chain = adapt(chain, 0)
     run_sweeps(chain, PILOT_SWEEPS)
     return chain
+
+
+def engine_bytes(n_rows: int, n_nodes: int, settings: Settings) -> int:
+    """Bytes of the engine; rows are repeated, or padded, in at most twice as many places."""
+    return 2 * (n_rows + 8 * isqrt(2 * n_rows)) * (row_bytes(n_nodes) + 9 * n_nodes)
+
+
+def row_bytes(n_nodes: int) -> int:
+    """Bytes of one row: states, fields and conditionals."""
+    return 8 * (3 * n_nodes + 5)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from slabfield import encoding
+from slabfield.configuration import Settings
 from slabfield.kernels.pseudo_sums import WIDTH
 from slabfield.models.binary import BinaryPairwise
 from slabfield.models.protocol import Sums
@@ -38,32 +39,26 @@ def weighted_rows(table: encoding.CodedTable) -> tuple[NDArray[np.uint8], NDArra
 
 
 def rows_and_sums(
-    model: BinaryPairwise, table: encoding.CodedTable, engine: str, restart: bool
+    model: BinaryPairwise, table: encoding.CodedTable, settings: Settings
 ) -> tuple[NDArray[np.uint8], NDArray[np.float64], Sums]:
-    """Return the rows that chains of an engine use, their counts, and the sums of all rows.
+    """Return the rows that chains use, their counts, and the sums of all rows.
 
     Equal rows are merged, so that neither their order matters nor whether a row is repeated or has
-    a weight. The pseudo-likelihood uses merged rows with their counts where that saves enough, and
-    otherwise every row as often as it weighs, as do particles that are restarted from the data. The
-    other engines only start from rows, and get an even selection of at most ``MOST_ROWS``. Counts
-    are empty where rows are repeated.
-
-    Parameters
-    ----------
-    engine : {"exact", "particles", "pseudo"}
-    restart : bool
-        Whether particles are restarted from rows in every iteration.
+    a weight. An engine that needs all rows gets merged rows with their counts where that saves
+    enough, and otherwise every row as often as it weighs, as do particles that are restarted from
+    the data. The other engines only start from rows, and get an even selection of at most
+    ``MOST_ROWS``. Counts are empty where rows are repeated.
     """
     none = np.zeros(0)
     if table.missing.any():  # missing entries are redrawn row by row
         return table.rows, none, model.sums(table.rows)
     rows, weights = weighted_rows(table)
     sums = weighted_sums(model, rows, weights)
-    if engine == "pseudo":
+    if settings.needs_rows:
         if use_counts(weights):
             return rows, weights, sums
         return encoding.replicate_rows(rows, weights, int(sums.n_rows)), none, sums
-    most = max(MOST_RESTART_ROWS, table.n_rows) if restart else MOST_ROWS
+    most = max(MOST_RESTART_ROWS, table.n_rows) if settings.restart else MOST_ROWS
     return encoding.replicate_rows(rows, weights, most), none, sums
 
 

@@ -30,11 +30,8 @@ from slabfield.configuration import (
     EXACT_MAX_NODES,
     FULL_MAX_PARAMETERS,
     Settings,
-    bayes_exact,
-    default_particles,
-    gold_standard,
-    paper,
     pseudo,
+    settings_for,
 )
 from slabfield.draws import Draws
 from slabfield.estimators import PosteriorModel, notify_compiling
@@ -81,7 +78,7 @@ class SpikeSlabMRF(PosteriorModel):
         exact version. "default" is collapsed Gibbs sweeps over blocks of nodes, which need no
         tuning.
     n_chains : int
-        Number of independent chains; convergence diagnostics need at least two.
+        Number of independent chains; convergence can be judged from at least four.
     n_warmup, n_draws : int, optional
         Draws discarded and kept in each chain; None takes the preset's numbers. With
         ``n_draws="auto"``, chains grow from 200 draws by a quarter at a time until they have
@@ -447,17 +444,9 @@ class SpikeSlabMRF(PosteriorModel):
 
     def _settings(self, n_rows: float, n_nodes: int) -> Settings:
         """Return the preset's settings for this size, overridden by the user's parameters."""
-        exact = self.likelihood == "exact" or (
-            self.likelihood == "auto" and self.preset == "default" and n_nodes <= EXACT_MAX_NODES
-        )
-        if exact:
+        base = settings_for(self.likelihood, self.preset, n_rows, n_nodes)
+        if base.engine == "exact":
             validation.check_exact_size(n_nodes, EXACT_MAX_NODES)
-        if self.likelihood == "pseudo":
-            base = pseudo()
-        elif exact:
-            base = bayes_exact(n_rows) if self.preset == "paper" else gold_standard()
-        else:
-            base = paper() if self.preset == "paper" else default_particles()
         settings = self._overridden(base)
         if settings.preconditioner == "full":
             size = n_nodes * (n_nodes + 1) // 2
@@ -487,7 +476,7 @@ class SpikeSlabMRF(PosteriorModel):
             float(self.bias_scale) ** -2, inclusion.fixed,
         )  # fmt: skip
         state_memory(table, settings, self.n_chains, self.max_memory, verbose=self.progress)
-        rows, times, sums = rows_and_sums(model, table, settings.engine, settings.restart)
+        rows, times, sums = rows_and_sums(model, table, settings)
         missing_entries = new_missing_entries(model, rows, table.missing[: len(rows)])
         return Problem(model, rows, sums, prior, missing_entries, times)
 
