@@ -1,6 +1,7 @@
 """The command line: what it prints and writes, and the exit codes of all failures."""
 
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -350,7 +351,9 @@ def test_bad_files(
         (("--drop", "xyz,uvw"), "'xyz' and 'uvw' not found"),
         (("--columns", "work"), "at least two columns"),
         (("--binarize", "often"), "--binarize must be a number"),
-        (("--binarize", "sleep=2"), "binarize needs columns of numbers"),
+        (("--binarize", "nan"), "--binarize must be a number"),
+        (("--binarize", "sleep=inf"), "--binarize must be a number"),
+        (("--binarize", "sleep=2"), "--binarize needs columns of numbers"),
         (("--out", __file__), "--out must be a folder that can be written in"),
         (("--chains", "0"), "chains"),
         (("--sheet", "one"), "--sheet names a sheet of an Excel file"),
@@ -370,15 +373,51 @@ def test_bad_options(
     assert expected in result.output
 
 
-def test_the_advice_is_given_as_options_too(
-    estimator: type[FakeEstimator], csv_file: Callable[..., Path], tmp_path: Path
+ADVICE = {
+    "identifier": ("id,b\n1,0\n2,1\n3,0\n4,1\n5,0\n6,1\n", "Drop it, for example --drop id."),
+    "missing": (
+        "a,b c\n1,\n0,1\n1,0\n",
+        "Pass --na drop to drop the rows that have them, or --na impute to sample them along with "
+        "the parameters; or --drop 'b c'.",
+    ),
+    "one": (
+        "a,b\n0,yes\n1,no\n2,no\n",
+        "Binarize with --binarize 1 (1 where the value is at least 1), or --drop a.",
+    ),
+    "some": (
+        "a,b\n0,1\n1,0\n2,1\n",
+        "Binarize with --binarize a=1 (1 where the value is at least 1), or --drop a.",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", ADVICE)
+def test_the_advice_is_given_as_options(
+    estimator: type[FakeEstimator], csv_file: Callable[..., Path], tmp_path: Path, kind: str
 ) -> None:
-    content, _ = BAD_FILES["identifier"]
+    content, expected = ADVICE[kind]
     result = call("fit", csv_file(content), "--out", tmp_path / "out")
-    assert "On the command line: --drop NAME,..." in result.output
+    assert result.exit_code == 2
+    assert result.output.splitlines()[1:] == [expected]
 
 
-NAMED_LIKE_PARAMETERS = ["n_jobs", "out", "sheet", "--jobs", "{n_draws}", "{"]
+def test_resume_reports_a_checkpoint_as_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "checkpoint").mkdir()
+    result = call("resume", tmp_path)
+    assert result.exit_code == 2
+    assert result.output.startswith("Error: FOLDER must be the folder of a run;")
+
+
+def test_compare_offers_only_the_options_it_has(
+    csv_file: Callable[..., Path], tmp_path: Path
+) -> None:
+    result = call("compare", csv_file("a,b\n1,\n0,1\n1,0\n"), "--out", tmp_path / "out")
+    assert result.exit_code == 2
+    assert "Pass na='drop' (in Python) to drop the rows" in result.output
+    assert "or --drop b." in result.output
+
+
+NAMED_LIKE_PARAMETERS = ["binarize", "n_jobs", "out", "sheet", "--jobs", "{n_draws}", "{"]
 
 
 @pytest.mark.parametrize("name", NAMED_LIKE_PARAMETERS)
@@ -386,13 +425,33 @@ def test_a_column_with_three_values_is_reported_by_its_own_name(
     estimator: type[FakeEstimator], csv_file: Callable[..., Path], tmp_path: Path, name: str
 ) -> None:
     table = csv_file(f"{name},b\n0,1\n1,0\n2,1\n")
-    expected = f"column '{name}' holds 0, 1 and 2"
+    found = f"Every column must hold two values; column '{name}' holds 0, 1 and 2.\n"
     with pytest.raises(InputError) as caught:
         code_binary(read_table(table))
-    assert expected in str(caught.value)
+    assert caught.value.code == "invalid-columns"
+    assert str(caught.value) == (
+        f"{found}Binarize with binarize={{{name!r}: 1}} (1 where the value is at least 1), or drop "
+        "the column."
+    )
     result = call("fit", table, "--out", tmp_path / "out")
     assert result.exit_code == 2
-    assert expected in result.output
+    assert result.output == (
+        f"Error: {found}Binarize with --binarize {shlex.quote(f'{name}=1')} (1 where the value is "
+        f"at least 1), or --drop {shlex.quote(name)}.\n"
+    )
+
+
+@pytest.mark.parametrize("name", NAMED_LIKE_PARAMETERS)
+def test_a_column_of_words_is_reported_by_its_own_name(
+    estimator: type[FakeEstimator], csv_file: Callable[..., Path], tmp_path: Path, name: str
+) -> None:
+    table = csv_file(f"{name},b\nlow,1\nmiddle,0\nhigh,1\n")
+    result = call("fit", table, "--out", tmp_path / "out")
+    assert result.output == (
+        f"Error: Every column must hold two values; column '{name}' holds 'high', 'low' and "
+        "'middle'.\nMake a column of yes and no for each value you need, or --drop "
+        f"{shlex.quote(name)}.\n"
+    )
 
 
 @pytest.mark.parametrize("name", NAMED_LIKE_PARAMETERS)

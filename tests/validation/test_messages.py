@@ -30,8 +30,6 @@ SOURCES = Path(slabfield.__file__).parent
 RAISED = ("InputError", "InputWarning", "NotFiniteError")
 # Functions whose first argument is the name of a parameter
 CHECKS = ("Parameter", "check_choice", "check_number", "check_positive_int", "find_node")
-# Messages there have no codes and fields yet
-WITHOUT_FIELDS = "encoding"
 
 
 def calls(*names: str) -> Iterator[tuple[str, ast.Call]]:
@@ -63,7 +61,7 @@ def parameters_named() -> set[str]:
 
 
 MESSAGES = [item for item in calls("Message") if not item[0].startswith("validation/errors.py")]
-RAISING = [(place, node) for place, node in calls(*RAISED) if not place.startswith(WITHOUT_FIELDS)]
+RAISING = list(calls(*RAISED))
 
 
 # --- rendering --------------------------------------------------------------------------------
@@ -102,7 +100,13 @@ def test_none_is_a_value_and_numbers_of_numpy_are_numbers() -> None:
         ("require", [("a", "b")], "--require a:b"),
         ("inclusion_prior", {("a", "b"): 0.1}, "--inclusion a:b=0.1"),
         ("binarize", 2.5, "--binarize 2.5"),
+        ("binarize", 2.0, "--binarize 2"),
         ("binarize", {"a": 2.0, "b": 0.5}, "--binarize a=2,b=0.5"),
+        ("binarize", {"a b": 2.0, "c,d": 0.5}, """--binarize 'a b=2,"c,d=0.5"'"""),
+        ("na", "drop", "--na drop"),
+        ("drop", ["a", "b"], "--drop a,b"),
+        ("drop", list("abcdef"), "--drop a,b,c,d,e,..."),
+        ("drop", ["a" * 100], f"--drop {'a' * 77}..."),
         ("shape", (10, 12), "--shape 10x12"),
     ],
 )
@@ -126,10 +130,30 @@ def test_a_message_within_a_message_is_rendered_too() -> None:
     assert in_options(Message("outer", "Or {what}.", {"what": inner})) == "Or raise --draws."
 
 
-def test_a_text_alone_is_a_message_without_fields() -> None:
-    error = InputError("Column '{n_draws}' is constant.")
-    assert (error.code, str(error)) == ("input", "Column '{n_draws}' is constant.")
-    assert in_options(error.message) == str(error)
+def test_a_text_alone_is_not_enough() -> None:
+    with pytest.raises(TypeError):
+        InputError("Column 'a' is constant.")  # type: ignore[call-arg]
+
+
+def test_advice_may_be_written_otherwise_in_python() -> None:
+    advice = Parameter("drop", ["a", "b, c"], in_python="df.drop(columns=['a', 'b, c'])")
+    assert str(advice) == "df.drop(columns=['a', 'b, c'])"
+    assert as_option(advice) == """--drop 'a,"b, c"'"""
+
+
+def test_a_command_may_have_another_option_or_none() -> None:
+    options = {**OPTIONS, "checkpoint": "FOLDER", "na": None}
+    message = Message(
+        "example",
+        "{checkpoint}, {na}, {draws}",
+        {
+            "checkpoint": Parameter("checkpoint"),
+            "na": Parameter("na", "drop"),
+            "draws": Parameter("n_draws"),
+        },
+    )
+    assert in_options(message) == "--out, --na drop, --draws"
+    assert in_options(message, options) == "FOLDER, na='drop' (in Python), --draws"
 
 
 def test_a_field_may_have_any_name() -> None:
@@ -177,7 +201,7 @@ def test_an_error_tells_its_code_and_fields() -> None:
 
 
 def test_every_error_and_warning_has_a_code_of_its_own() -> None:
-    assert len(RAISING) > 120
+    assert len(RAISING) > 150
     codes = [(place, text_of(node.args[0])) for place, node in RAISING if len(node.args) == 2]
     assert len(codes) == len(RAISING)
     codes += [(place, text_of(node.args[0])) for place, node in MESSAGES]

@@ -1,5 +1,6 @@
 """Checks of tables, priors and parameters: what is accepted, and the error messages."""
 
+import pickle
 import warnings
 from collections.abc import Callable
 
@@ -15,6 +16,7 @@ from slabfield.models.interactions import Interactions
 from slabfield.validation import (
     InputError,
     InputWarning,
+    Message,
     check_choice,
     check_exact_size,
     check_full_size,
@@ -545,6 +547,26 @@ def test_missing_entries_are_kept_for_imputation() -> None:
     np.testing.assert_array_equal(np.argwhere(table.missing), [[1, 0], [2, 1]])
     assert table.variables[0].labels == ("no", "yes")
     assert table.notes[0].startswith("2 missing entries (16.7% of all) are sampled along")
+
+
+def test_each_fault_of_a_table_has_its_code_and_fields() -> None:
+    table = pd.DataFrame({"a": [0, 1, 2], "binarize": [1.0, None, 0.0], "c": [0.0, np.inf, 1.0]})
+    with pytest.raises(InputError) as caught:
+        code_binary(table)
+    faults = caught.value.fields["faults"]
+    assert isinstance(faults, Message)
+    codes = {
+        kind: fault.code for kind, fault in faults.fields.items() if isinstance(fault, Message)
+    }
+    assert codes == {
+        "missing": "missing-values",
+        "infinite": "infinite-values",
+        "values": "more-than-two-values",
+    }
+    missing = faults.fields["missing"]
+    assert isinstance(missing, Message)
+    assert missing.fields["columns"] == "'binarize' (1)"
+    assert pickle.loads(pickle.dumps(caught.value)).message == caught.value.message
 
 
 def test_tables_with_too_few_known_entries_are_refused() -> None:

@@ -47,7 +47,7 @@ def compare(
 
     Writes compare.csv and compare.png. Only slabfield uses the prior knowledge about edges.
     """
-    with handle_errors(quiet=quiet):
+    with handle_errors(quiet=quiet, options={"na": None}):
         from slabfield.cli.comparison_table import run_comparison
         from slabfield.cli.table_options import read_request
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Sequence
 from difflib import get_close_matches
+from math import isfinite
 from typing import TYPE_CHECKING
 
 from slabfield.validation import InputError
@@ -58,9 +59,9 @@ def parse_binarize(text: str | None) -> float | dict[str, float] | None:
         return None
     try:
         if "=" not in text:
-            return float(text)
+            return _finite(text)
         pairs = [part.rpartition("=") for part in _split(text, [])]
-        return {name.strip(): float(number) for name, _, number in pairs}
+        return {name.strip(): _finite(number) for name, _, number in pairs}
     except ValueError:
         raise InputError(
             "invalid-binarize",
@@ -91,6 +92,13 @@ def parse_draws(text: str | None, preset: str = "default") -> int | str | None:
             value=text,
         )
     return int(text)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not isfinite(number):
+        raise ValueError("not a finite number")
+    return number
 
 
 def _split(text: str, names: Sequence[str]) -> list[str]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from slabfield.validation import Message, Parameter
+from slabfield.validation.errors import LONGEST_ITEM, SHOWN, shortened
 
 OPTIONS = {
     "X": "FILE",
@@ -15,6 +19,7 @@ OPTIONS = {
     "cluster": "--cluster",
     "communities": "--communities",
     "coupling_scale": "--coupling-scale",
+    "drop": "--drop",
     "figure": "FIGURE",
     "folder": "FOLDER",
     "forbid": "--forbid",
@@ -48,8 +53,23 @@ OPTIONS = {
 
 def _shown_thresholds(thresholds: Mapping[str, float] | float) -> str:
     if isinstance(thresholds, Mapping):
-        return ",".join(f"{name}={threshold:g}" for name, threshold in thresholds.items())
-    return str(thresholds)
+        return _shown_list([f"{_shown_name(name)}={at:g}" for name, at in thresholds.items()])
+    return f"{thresholds:g}"
+
+
+def _shown_names(names: Sequence[str]) -> str:
+    return _shown_list([_shown_name(name) for name in names])
+
+
+def _shown_name(name: str) -> str:
+    return shortened(name, LONGEST_ITEM)
+
+
+def _shown_list(items: Sequence[str]) -> str:
+    """Join the first few items with commas, quoted where the option or the shell needs it."""
+    line = io.StringIO()
+    csv.writer(line).writerow([*items[:SHOWN], *(["..."] if len(items) > SHOWN else [])])
+    return shlex.quote(line.getvalue().rstrip("\r\n"))
 
 
 def _shown_pairs(pairs: Iterable[tuple[object, object]]) -> str:
@@ -66,6 +86,7 @@ def _shown_shape(shape: Sequence[int]) -> str:
 
 VALUES: dict[str, Callable[[Any], str]] = {
     "binarize": _shown_thresholds,
+    "drop": _shown_names,
     "forbid": _shown_pairs,
     "inclusion_prior": _shown_probabilities,
     "require": _shown_pairs,
@@ -74,8 +95,19 @@ VALUES: dict[str, Callable[[Any], str]] = {
 """How values of options are written, where this is not as in Python."""
 
 
-def as_option(parameter: Parameter) -> str:
+def as_option(parameter: Parameter, options: Mapping[str, str | None] = OPTIONS) -> str:
     """Return the option that sets a parameter, with its value if the reference has one.
+
+    Parameters
+    ----------
+    parameter : Parameter
+        The parameter.
+    options : mapping from str to str or None
+        The option of each parameter; None if the command has none.
+
+    Returns
+    -------
+    str
 
     Examples
     --------
@@ -84,7 +116,7 @@ def as_option(parameter: Parameter) -> str:
     >>> as_option(Parameter("n_draws", 100)), as_option(Parameter("max_draws"))
     ('--draws 100', 'max_draws (in Python)')
     """
-    option = OPTIONS.get(parameter.name)
+    option = options.get(parameter.name)
     if option is None:
         return f"{parameter} (in Python)"
     if not parameter.has_value:
@@ -92,8 +124,8 @@ def as_option(parameter: Parameter) -> str:
     return f"{option} {VALUES.get(parameter.name, str)(parameter.value)}"
 
 
-def in_options(message: Message) -> str:
-    """Return the text of a message for users of the command line.
+def in_options(message: Message, options: Mapping[str, str | None] = OPTIONS) -> str:
+    """Return the text of a message for users of the command line; `options` as for `as_option`.
 
     Examples
     --------
@@ -102,4 +134,4 @@ def in_options(message: Message) -> str:
     >>> in_options(Message("run-longer", "Raise {n_draws}.", {"n_draws": Parameter("n_draws")}))
     'Raise --draws.'
     """
-    return message.render(as_option)
+    return message.render(lambda parameter: as_option(parameter, options))

@@ -30,7 +30,7 @@ def resume(
 
     The result is identical to that of an uninterrupted run, and is written to FOLDER.
     """
-    with handle_errors(quiet=quiet):
+    with handle_errors(quiet=quiet, options={"checkpoint": "FOLDER"}):
         converged = resume_run(folder, draws, jobs, quiet, cluster)
     if not converged:
         raise typer.Exit(NOT_CONVERGED)

@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from slabfield.encoding.columns import Column, Fault, shown_values
-from slabfield.validation.errors import LONGEST_ITEM, SHOWN, listed, shown_value
+from slabfield.validation.errors import (
+    LONGEST_ITEM,
+    SHOWN,
+    Message,
+    Parameter,
+    listed,
+    shown_value,
+)
 
 # Numbers that often stand for a missing answer
 MISSING_CODES = (-999, -99, -9, -8, -7, 99, 999)
-TWO_VALUES = "Every column must hold two values"
 
 
 def describe_faults(
@@ -17,8 +23,10 @@ def describe_faults(
     columns: Sequence[Column],
     n_rows: int,
     has_names: bool,
-) -> str:
+) -> Message:
     """Return the message about invalid columns: what is wrong, what was found and what to do.
+
+    Its fields are the messages about each fault.
 
     Examples
     --------
@@ -30,85 +38,162 @@ def describe_faults(
     Every column must hold two values; column 'sleep' holds 0, 1, 2 and 3.
     Binarize with binarize=2 (1 where the value is at least 2), or drop the column.
     """
-    writers: dict[Fault, Callable[[Sequence[Column]], str]] = {
+    writers: dict[Fault, Callable[[Sequence[Column]], Message]] = {
         "missing": _missing,
         "infinite": _infinite,
-        "object": lambda bad: f"{_objects(bad)}\n{_drop(bad, has_names)}",
-        "identifier": lambda bad: f"{_identifiers(bad, n_rows)}\n{_drop(bad, has_names)}",
-        "text": lambda bad: f"{_text(bad)}\n{_drop(bad, has_names)}",
+        "object": lambda bad: _objects(bad, has_names),
+        "identifier": lambda bad: _identifiers(bad, n_rows, has_names),
+        "text": lambda bad: _text(bad, has_names),
         "values": lambda bad: _values(bad, columns),
     }
-    return "\n".join(write(faults[kind]) for kind, write in writers.items() if kind in faults)
+    messages: dict[str, Message] = {
+        kind: write(faults[kind]) for kind, write in writers.items() if kind in faults
+    }
+    return Message("faults-of-columns", "\n".join(f"{{{kind}}}" for kind in messages), messages)
 
 
-def _missing(bad: Sequence[Column]) -> str:
-    total = sum(column.n_missing for column in bad)
-    where = listed([f"{column.name!r} ({column.n_missing})" for column in bad])
-    return (
-        f"X must have no missing values (NaN or None); found {total}, in "
-        f"{_plural(bad, 'column', 'columns')} {where}.\n"
-        "Pass na='drop' to drop the rows that have them, or na='impute' to sample them along "
-        "with the parameters; or drop the columns."
+def _missing(bad: Sequence[Column]) -> Message:
+    return Message(
+        "missing-values",
+        "{X} must have no missing values (NaN or None); found {total}, in {which} {columns}.\n"
+        "Pass {drop_rows} to drop the rows that have them, or {impute} to sample them along with "
+        "the parameters; or {drop}.",
+        {
+            "X": Parameter("X"),
+            "total": sum(column.n_missing for column in bad),
+            "which": _plural(bad, "column", "columns"),
+            "columns": listed([f"{column.name!r} ({column.n_missing})" for column in bad]),
+            "drop_rows": Parameter("na", "drop"),
+            "impute": Parameter("na", "impute"),
+            "drop": _drop(bad, "drop the columns"),
+        },
     )
 
 
-def _infinite(bad: Sequence[Column]) -> str:
-    return (
-        f"X must hold finite values; found infinity (inf) in {_named(bad)}.\n"
-        "Find out where it comes from, or drop the rows or columns that hold it."
+def _infinite(bad: Sequence[Column]) -> Message:
+    return Message(
+        "infinite-values",
+        "{X} must hold finite values; found infinity (inf) in {columns}.\n"
+        "Find out where it comes from, or drop the rows or columns that hold it.",
+        {"X": Parameter("X"), "columns": _named(bad)},
     )
 
 
-def _objects(bad: Sequence[Column]) -> str:
-    return (
-        f"X must hold numbers, words, True and False; {_named(bad)} "
-        f"{_plural(bad, 'holds', 'hold')} objects such as {shown_value(bad[0].distinct[0])}."
+def _objects(bad: Sequence[Column], has_names: bool) -> Message:
+    return Message(
+        "objects-in-columns",
+        "{X} must hold numbers, words, True and False; {columns} {hold} objects such as {example}."
+        "\n{advice}",
+        {
+            "X": Parameter("X"),
+            "columns": _named(bad),
+            "hold": _plural(bad, "holds", "hold"),
+            "example": shown_value(bad[0].distinct[0]),
+            "advice": _drop_advice(bad, has_names),
+        },
     )
 
 
-def _identifiers(bad: Sequence[Column], n_rows: int) -> str:
-    return (
-        f"{TWO_VALUES}; {_named(bad)} {_plural(bad, 'has', 'have')} as many different values as "
-        f"there are rows ({n_rows}): {_plural(bad, 'a likely identifier', 'likely identifiers')}."
+def _identifiers(bad: Sequence[Column], n_rows: int, has_names: bool) -> Message:
+    return Message(
+        "likely-identifiers",
+        "Every column must hold two values; {columns} {have} as many different values as there are "
+        "rows ({n_rows}): {identifiers}.\n{advice}",
+        {
+            "columns": _named(bad),
+            "have": _plural(bad, "has", "have"),
+            "n_rows": n_rows,
+            "identifiers": _plural(bad, "a likely identifier", "likely identifiers"),
+            "advice": _drop_advice(bad, has_names),
+        },
     )
 
 
-def _text(bad: Sequence[Column]) -> str:
-    examples = listed([shown_value(value) for value in bad[0].distinct[:2]])
-    return (
-        f"{TWO_VALUES}; {_named(bad)} {_plural(bad, 'looks', 'look')} like free text: "
-        f"{len(bad[0].distinct)} different entries{_plural(bad, '', f' in {_name(bad[0])}')}, "
-        f"such as {examples}."
+def _text(bad: Sequence[Column], has_names: bool) -> Message:
+    return Message(
+        "free-text",
+        "Every column must hold two values; {columns} {look} like free text: {n_entries} different "
+        "entries{where}, such as {examples}.\n{advice}",
+        {
+            "columns": _named(bad),
+            "look": _plural(bad, "looks", "look"),
+            "n_entries": len(bad[0].distinct),
+            "where": _plural(bad, "", f" in {_name(bad[0])}"),
+            "examples": listed([shown_value(value) for value in bad[0].distinct[:2]]),
+            "advice": _drop_advice(bad, has_names),
+        },
     )
 
 
-def _values(bad: Sequence[Column], columns: Sequence[Column]) -> str:
+def _values(bad: Sequence[Column], columns: Sequence[Column]) -> Message:
     found = "; ".join(f"column {_name(c)} holds {shown_values(c)}" for c in bad[:SHOWN])
     if len(bad) > SHOWN:
         found += f"; {len(bad) - SHOWN} other columns hold more than two as well"
-    them = _plural(bad, "the column", "these columns")
+    return Message(
+        "more-than-two-values",
+        "Every column must hold two values; {found}.\n{advice}",
+        {"found": found, "advice": _advice_on_values(bad, columns)},
+    )
+
+
+def _advice_on_values(bad: Sequence[Column], columns: Sequence[Column]) -> Message:
+    drop = _drop(bad, f"drop {_plural(bad, 'the column', 'these columns')}")
     numeric = [column for column in bad if column.kind == "number"]
     if not numeric:
-        advice = f"Make a column of yes and no for each value you need, or drop {them}."
-        return f"{TWO_VALUES}; {found}.\n{advice}"
+        return Message(
+            "divide-columns",
+            "Make a column of yes and no for each value you need, or {drop}.",
+            {"drop": drop},
+        )
     codes = [value for value in numeric[0].distinct if value in MISSING_CODES]
     if len(codes) == 1 and len(numeric[0].distinct) == 3:
-        return (
-            f"{TWO_VALUES}; {found}.\nIf {codes[0]:g} stands for a missing answer, leave such "
-            f"cells empty (NaN); missing entries can be imputed, or their rows dropped (na)."
+        return Message(
+            "leave-missing-cells-empty",
+            "If {code:g} stands for a missing answer, leave such cells empty (NaN); missing "
+            "entries can be imputed, or their rows dropped ({na}).",
+            {"code": codes[0], "na": Parameter("na")},
         )
-    threshold = _middle_value(numeric[0])
-    if len(numeric) == sum(column.kind == "number" for column in columns):
-        how = f"binarize={threshold:g}"
-    else:
-        named = ", ".join(
-            f"{_name(column)}: {_middle_value(column):g}" for column in numeric[:SHOWN]
-        )
-        how = f"binarize={{{named}{', ...' if len(numeric) > SHOWN else ''}}}"
-    return (
-        f"{TWO_VALUES}; {found}.\n"
-        f"Binarize with {how} (1 where the value is at least {threshold:g}), or drop {them}."
+    n_numeric = sum(column.kind == "number" for column in columns)
+    return Message(
+        "binarize-columns",
+        "Binarize with {binarize} (1 where the value is at least {threshold:g}), or {drop}.",
+        {
+            "binarize": _thresholds(numeric, for_all=len(numeric) == n_numeric),
+            "threshold": _middle_value(numeric[0]),
+            "drop": drop,
+        },
     )
+
+
+def _thresholds(numeric: Sequence[Column], for_all: bool) -> Parameter:
+    """Return a value for ``binarize`` that makes two values of each of these columns."""
+    if for_all:
+        return Parameter("binarize", _middle_value(numeric[0]))
+    thresholds = {column.name: _middle_value(column) for column in numeric}
+    shown = [f"{_name(column)}: {_middle_value(column):g}" for column in numeric]
+    return Parameter("binarize", thresholds, in_python=f"binarize={{{_first(shown)}}}")
+
+
+def _drop_advice(bad: Sequence[Column], has_names: bool) -> Message:
+    them = _plural(bad, "it", "them")
+    if not has_names:
+        return Message("drop-columns", "Drop {them}.", {"them": them})
+    names = _first([_name(column) for column in bad])
+    return Message(
+        "drop-named-columns",
+        "Drop {them}, for example {drop}.",
+        {"them": them, "drop": _drop(bad, f"df.drop(columns=[{names}])")},
+    )
+
+
+def _drop(bad: Sequence[Column], in_python: str) -> Parameter:
+    """Return the advice to drop columns, for which only the command line has a parameter."""
+    return Parameter("drop", [column.name for column in bad], in_python=in_python)
+
+
+def _first(items: Sequence[str]) -> str:
+    """Join the first few items with commas."""
+    return ", ".join([*items[:SHOWN], *(["..."] if len(items) > SHOWN else [])])
 
 
 def _name(column: Column) -> str:
@@ -121,14 +206,6 @@ def _middle_value(column: Column) -> float:
 
 def _named(bad: Sequence[Column]) -> str:
     return f"{_plural(bad, 'column', 'columns')} {listed([repr(column.name) for column in bad])}"
-
-
-def _drop(bad: Sequence[Column], has_names: bool) -> str:
-    if not has_names:
-        return f"Drop {_plural(bad, 'it', 'them')}."
-    names = ", ".join(_name(column) for column in bad[:SHOWN])
-    more = ", ..." if len(bad) > SHOWN else ""
-    return f"Drop {_plural(bad, 'it', 'them')}, for example df.drop(columns=[{names}{more}])."
 
 
 def _plural(bad: Sequence[Column], one: str, many: str) -> str:

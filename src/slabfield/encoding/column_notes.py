@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from slabfield.encoding.columns import Column, differ_only_in_spelling, looks_like_identifier
 from slabfield.encoding.variables import Variable
-from slabfield.validation.errors import InputWarning, listed, shown_value
+from slabfield.validation.errors import InputWarning, Parameter, listed, shown_value
 
 
 def notes_of(variables: Sequence[Variable]) -> list[str]:
@@ -65,12 +65,18 @@ def warn_of_constants(
     if constant:
         one = len(constant) == 1
         warn(
-            f"Column{'' if one else 's'} {listed(constant)} {'has' if one else 'have'} the same "
-            f"value in every row. Only the prior limits {'its bias' if one else 'their biases'}, "
-            f"and the data say next to nothing about {'its' if one else 'their'} edges, whose "
-            f"inclusion probabilities stay near the prior's. Drop {'it' if one else 'them'} unless "
-            "you want this.",
-            InputWarning,
+            InputWarning(
+                "constant-columns",
+                "{Columns} {columns} {have} the same value in every row. Only the prior limits "
+                "{their_biases}, and the data say next to nothing about {their} edges, whose "
+                "inclusion probabilities stay near the prior's. Drop {them} unless you want this.",
+                Columns="Column" if one else "Columns",
+                columns=listed(constant),
+                have="has" if one else "have",
+                their_biases="its bias" if one else "their biases",
+                their="its" if one else "their",
+                them="it" if one else "them",
+            ),
             stacklevel=3,
         )
 
@@ -89,10 +95,15 @@ def warn_of_spelling(columns: Sequence[Column]) -> None:
         if differ_only_in_spelling(column):
             first, second = (shown_value(value) for value in column.distinct)
             warn(
-                f"Column {shown_value(column.name)} holds {first} and {second}, which differ only "
-                "in case or spaces; they were taken for two values. Write them the same way if "
-                "they mean the same.",
-                InputWarning,
+                InputWarning(
+                    "values-differ-in-spelling",
+                    "Column {column} holds {first} and {second}, which differ only in case or "
+                    "spaces; they were taken for two values. Write them the same way if they mean "
+                    "the same.",
+                    column=shown_value(column.name),
+                    first=first,
+                    second=second,
+                ),
                 stacklevel=4,
             )
 
@@ -116,8 +127,12 @@ def warn_of_identifiers(
     ]
     if cut:
         warn(
-            f"binarize was applied to {listed(cut)}, with a different whole number in every row: a "
-            "likely identifier. Drop it if it is one.",
-            InputWarning,
+            InputWarning(
+                "identifier-binarized",
+                "{binarize} was applied to {columns}, with a different whole number in every row: "
+                "a likely identifier. Drop it if it is one.",
+                binarize=Parameter("binarize"),
+                columns=listed(cut),
+            ),
             stacklevel=4,
         )

@@ -14,7 +14,14 @@ from typing import IO, TYPE_CHECKING, Any
 
 from slabfield.encoding.streaming import MixedColumns, RowCounter
 from slabfield.encoding.table import CodedTable
-from slabfield.io.delimited import CSV_OPTIONS, check_names, find_delimiter
+from slabfield.io.delimited import (
+    CSV_OPTIONS,
+    check_names,
+    find_delimiter,
+    refuse_empty,
+    refuse_nul,
+)
+from slabfield.io.reading import require_package
 from slabfield.validation.errors import InputError, check_width
 
 if TYPE_CHECKING:
@@ -95,8 +102,10 @@ def _count_rows(
         file.seek(0)
         if head.startswith(NOT_TEXT):
             raise InputError(
-                f"{path} must be a CSV, TSV or Parquet file to be read in chunks; found another "
-                "kind. Save the table as CSV (UTF-8) or Parquet."
+                "unsupported-in-chunks",
+                "{path} must be a CSV, TSV or Parquet file to be read in chunks; found another "
+                "kind. Save the table as CSV (UTF-8) or Parquet.",
+                path=path,
             )
         if head.startswith(PARQUET):
             names, chunks = _parquet_chunks(path, select, chunk_rows)
@@ -122,15 +131,11 @@ def _text_chunks(
 
     head = file.read(HEAD_BYTES)
     file.seek(0)
-    if not head.strip():
-        raise InputError(
-            f"{path} must hold a table; found an empty file. Write the column names in its first "
-            "line and one row per line below."
-        )
+    refuse_empty(path, head)
     encoding = "utf-16" if head.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
     # the head may end within a character
     text = head.decode(encoding, errors="ignore" if len(head) == HEAD_BYTES else "strict")
-    _refuse_nul(path, text)
+    refuse_nul(path, "\0" in text)
     delimiter = find_delimiter(path, text)
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
     fields = next(fields for fields in lines if fields)
@@ -163,28 +168,14 @@ class _CheckedText(io.TextIOWrapper):
 
     def read(self, size: int | None = -1, /) -> str:
         text = super().read(size)
-        _refuse_nul(self.path, text)
+        refuse_nul(self.path, "\0" in text)
         return text
-
-
-def _refuse_nul(path: Path, text: str) -> None:
-    if "\0" in text:
-        raise InputError(
-            f"{path} must be a text file; found bytes that are not text. Save the table as CSV "
-            "(UTF-8) first."
-        )
 
 
 def _parquet_chunks(
     path: Path, select: Select | None, chunk_rows: int | None
 ) -> tuple[list[str], Iterator[pd.DataFrame]]:
-    from importlib.util import find_spec
-
-    if find_spec("pyarrow") is None:
-        raise InputError(
-            f"{path} is a Parquet file, which needs the package pyarrow; it is not installed. "
-            'Install it with: pip install "slabfield[parquet]", or save the table as CSV.'
-        )
+    require_package("pyarrow", path, "a Parquet file")
     from pyarrow import parquet
 
     file = parquet.ParquetFile(path, pre_buffer=False, buffer_size=HEAD_BYTES)
@@ -219,25 +210,35 @@ def _input_errors(path: Path) -> Iterator[None]:
         raise
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(
-            f"{path} must be a file that can be read; found: "
-            f"{getattr(error, 'strerror', None) or error}. Check that it exists, is complete "
-            "and may be read."
+            "unreadable-in-chunks",
+            "{path} must be a file that can be read; found: {error}. Check that it exists, is "
+            "complete and may be read.",
+            path=path,
+            error=str(getattr(error, "strerror", None) or error),
         ) from None
     except UnicodeDecodeError as error:
         raise InputError(
-            f"{path} must be text in UTF-8; found a byte that is not, "
-            f"0x{error.object[error.start]:02x}. Save it with the encoding UTF-8."
+            "not-utf8-in-chunks",
+            "{path} must be text in UTF-8; found a byte that is not, 0x{byte:02x}. Save it with "
+            "the encoding UTF-8.",
+            path=path,
+            byte=error.object[error.start],
         ) from None
     except MemoryError:
         raise InputError(
-            f"{path} must fit in memory one chunk at a time; found that it does not. Name fewer "
-            "columns, or write smaller row groups."
+            "chunk-too-large",
+            "{path} must fit in memory one chunk at a time; found that it does not. Name fewer "
+            "columns, or write smaller row groups.",
+            path=path,
         ) from None
     except (ValueError, _parser_warning()) as error:
         first = (str(error) or type(error).__name__).splitlines()[0]
         raise InputError(
-            f"{path} must be a CSV, TSV or Parquet file with the same number of fields in every "
-            f"line; reading it failed with: {first}. Correct that line, or save the table again."
+            "damaged-in-chunks",
+            "{path} must be a CSV, TSV or Parquet file with the same number of fields in every "
+            "line; reading it failed with: {error}. Correct that line, or save the table again.",
+            path=path,
+            error=first,
         ) from None
 
 

@@ -24,7 +24,7 @@ from slabfield.encoding.columns import (
 from slabfield.encoding.thresholds import Binarize, find_thresholds
 from slabfield.encoding.variables import Variable
 from slabfield.io.frames import OpenedTable, open_table
-from slabfield.validation.errors import InputError, InputWarning, listed, shown_value
+from slabfield.validation.errors import InputError, InputWarning, Parameter, listed, shown_value
 
 UNSEEN = 255
 """Code of a value that is none of the labels, until it is refused or gets another code."""
@@ -120,7 +120,11 @@ class Encoder:
             if fault is not None:
                 faults.setdefault(fault, []).append(column)
         if faults:
-            raise InputError(describe_faults(faults, columns, n_rows, has_names))
+            raise InputError(
+                "invalid-columns",
+                "{faults}",
+                faults=describe_faults(faults, columns, n_rows, has_names),
+            )
         warn_of_spelling(columns)
         warn_of_identifiers(columns, thresholds, n_rows)
         pairs = zip(columns, thresholds, strict=True)
@@ -177,16 +181,38 @@ class Encoder:
     def _check_columns(self, opened: OpenedTable, model: str) -> None:
         if len(opened.columns) != len(self.variables):
             raise InputError(
-                f"X has {len(opened.columns)} features, but {model} is expecting "
-                f"{len(self.variables)} features as input. Pass the columns of the table that was "
-                "fitted, in their order."
+                "other-number-of-columns",
+                "{X} has {found} features, but {model} is expecting {expected} features as input. "
+                "Pass the columns of the table that was fitted, in their order.",
+                X=Parameter("X"),
+                found=len(opened.columns),
+                model=model,
+                expected=len(self.variables),
             )
         if self.has_names and opened.has_names:
             _check_names(opened.names, [variable.name for variable in self.variables])
         elif opened.has_names:
-            _warn(f"X has feature names, but {model} was fitted without feature names")
+            warn(
+                InputWarning(
+                    "names-not-fitted",
+                    "{X} has feature names, but {model} was fitted without feature names; columns "
+                    "were matched by position. Pass the same kind of table to both.",
+                    X=Parameter("X"),
+                    model=model,
+                ),
+                stacklevel=4,
+            )
         elif self.has_names:
-            _warn(f"X does not have valid feature names, but {model} was fitted with feature names")
+            warn(
+                InputWarning(
+                    "names-absent",
+                    "{X} does not have valid feature names, but {model} was fitted with feature "
+                    "names; columns were matched by position. Pass the same kind of table to both.",
+                    X=Parameter("X"),
+                    model=model,
+                ),
+                stacklevel=4,
+            )
 
 
 def encode_values(
@@ -226,9 +252,13 @@ def encode_values(
         found[unseen] = variable.labels.index(None)
     elif unseen.any():
         raise InputError(
-            f"Column {name!r} must hold {listed([shown_value(x) for x in variable.labels])}, as in "
-            f"the table that was fitted; it also holds {shown_value(values[unseen][0])}. Code it "
-            "the same way, or fit with binarize, which cuts numbers in two."
+            "unknown-label",
+            "Column {column!r} must hold {labels}, as in the table that was fitted; it also holds "
+            "{found}. Code it the same way, or fit with {binarize}, which cuts numbers in two.",
+            column=name,
+            labels=listed([shown_value(label) for label in variable.labels]),
+            found=shown_value(values[unseen][0]),
+            binarize=Parameter("binarize"),
         )
     return found
 
@@ -258,9 +288,13 @@ def _as_numbers(name: str, values: NDArray[Any], threshold: float) -> NDArray[np
         valid = False
     if not valid:
         raise InputError(
-            f"Column {name!r} was cut at {threshold:g} and must hold finite numbers; it holds "
-            f"{shown_value(values[0])}{' and others' if values.size > 1 else ''}. Pass numbers, "
-            "without inf (infinity)."
+            "not-finite-numbers",
+            "Column {column!r} was cut at {threshold:g} and must hold finite numbers; it holds "
+            "{found}{others}. Pass numbers, without inf (infinity).",
+            column=name,
+            threshold=threshold,
+            found=shown_value(values[0]),
+            others=" and others" if values.size > 1 else "",
         )
     return numbers
 
@@ -268,9 +302,13 @@ def _as_numbers(name: str, values: NDArray[Any], threshold: float) -> NDArray[np
 def _refuse_missing(columns: Sequence[str]) -> None:
     if columns:
         raise InputError(
-            "X must have no missing values (NaN or None) here; found some in "
-            f"{'column' if len(columns) == 1 else 'columns'} {listed(columns)}. Drop the "
-            "rows that have them; only predict_proba accepts them, as the entries to predict."
+            "missing-values-here",
+            "{X} must have no missing values (NaN or None) here; found some in {which} {columns}. "
+            "Drop the rows that have them; only predict_proba accepts them, as the entries to "
+            "predict.",
+            X=Parameter("X"),
+            which="column" if len(columns) == 1 else "columns",
+            columns=listed(columns),
         )
 
 
@@ -286,15 +324,9 @@ def _check_names(found: Sequence[str], names: Sequence[str]) -> None:
         if some
     ]
     raise InputError(
-        "The feature names should match those that were passed during fit; found "
-        f"{'; '.join(differences) if differences else 'the same names in another order'}. Pass the "
-        f"columns {listed([repr(name) for name in names])}, in this order."
-    )
-
-
-def _warn(found: str) -> None:
-    warn(
-        f"{found}; columns were matched by position. Pass the same kind of table to both.",
-        InputWarning,
-        stacklevel=5,
+        "other-column-names",
+        "The feature names should match those that were passed during fit; found {differences}. "
+        "Pass the columns {names}, in this order.",
+        differences="; ".join(differences) if differences else "the same names in another order",
+        names=listed([repr(name) for name in names]),
     )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slabfield.validation.errors import InputError, shown_value
+from slabfield.validation.errors import InputError, Parameter, shown_value
 
 Array = NDArray[np.float64]
 Bits = NDArray[np.uint8]
@@ -43,28 +43,42 @@ def check_weights(sample_weight: Any, n_rows: int) -> Array:
         weights = np.array(given, dtype=np.float64)
     except (TypeError, ValueError):
         raise InputError(
-            f"sample_weight must hold a number for each row; got {shown_value(sample_weight)}. "
-            "Pass a list or an array of numbers, or leave it out."
+            "weights-not-numbers",
+            "{parameter} must hold a number for each row; got {value}. Pass a list or an array of "
+            "numbers, or leave it out.",
+            parameter=Parameter("sample_weight"),
+            value=shown_value(sample_weight),
         ) from None
     if weights.ndim == 0:
         weights = np.full(n_rows, float(weights))
     if weights.shape != (n_rows,):
         raise InputError(
-            f"sample_weight must hold one number for each row of X, that is {n_rows} "
-            f"(Sample weights must be 1D array or scalar); found shape {weights.shape}. Pass a "
-            "list of as many numbers as there are rows."
+            "wrong-number-of-weights",
+            "{parameter} must hold one number for each row of {X}, that is {n_rows} (Sample "
+            "weights must be 1D array or scalar); found shape {shape}. Pass a list of as many "
+            "numbers as there are rows.",
+            parameter=Parameter("sample_weight"),
+            X=Parameter("X"),
+            n_rows=n_rows,
+            shape=weights.shape,
         )
     bad = np.flatnonzero(~np.isfinite(weights) | (weights < 0))
     if bad.size:
         raise InputError(
-            f"sample_weight must hold finite numbers of at least 0; found {weights[bad[0]]:g} for "
-            f"row {bad[0]}{f' and {bad.size - 1} more like it' if bad.size > 1 else ''}. Correct "
-            "them, or give 0 to rows that are not to count."
+            "invalid-weights",
+            "{parameter} must hold finite numbers of at least 0; found {weight:g} for row {row}"
+            "{more}. Correct them, or give 0 to rows that are not to count.",
+            parameter=Parameter("sample_weight"),
+            weight=float(weights[bad[0]]),
+            row=int(bad[0]),
+            more=f" and {bad.size - 1} more like it" if bad.size > 1 else "",
         )
     if not weights.any():
         raise InputError(
-            "sample_weight must be above 0 for some rows; found only zeros. Leave it out to "
-            "weight all rows equally."
+            "weights-all-zero",
+            "{parameter} must be above 0 for some rows; found only zeros. Leave it out to weight "
+            "all rows equally.",
+            parameter=Parameter("sample_weight"),
         )
     return weights
 

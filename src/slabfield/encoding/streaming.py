@@ -16,7 +16,7 @@ from slabfield.encoding.encoder import Encoder, encode_values
 from slabfield.encoding.row_weights import merge_packed
 from slabfield.encoding.table import CodedTable
 from slabfield.encoding.thresholds import Binarize, fixed_thresholds
-from slabfield.validation.errors import InputError
+from slabfield.validation.errors import InputError, Parameter
 from slabfield.validation.memory_limit import available_memory, shown_bytes
 
 if TYPE_CHECKING:
@@ -155,8 +155,12 @@ class RowCounter:
         """Return the encoded table of all chunks."""
         if len(self.names) < 2 or self.n_rows < 2:
             raise InputError(
-                f"{self.path} must hold at least two rows and two columns that are to be nodes; "
-                f"found {self.n_rows} and {len(self.names)}. Add some, or name other columns."
+                "too-small-file",
+                "{path} must hold at least two rows and two columns that are to be nodes; found "
+                "{n_rows} and {n_columns}. Add some, or name other columns.",
+                path=self.path,
+                n_rows=self.n_rows,
+                n_columns=len(self.names),
             )
         columns = [self._column(k) for k in range(len(self.names))]
         named = zip(self.names, self.thresholds, strict=True)
@@ -198,10 +202,15 @@ class RowCounter:
         needed, available = n_rows * (3 * n_columns + 100), available_memory()
         if available is not None and needed > available:
             raise InputError(
-                f"The distinct rows of {self.path} must fit in memory; found {n_rows:,} in the "
-                f"first {self.n_rows:,} rows, which take {shown_bytes(needed)}, where "
-                f"{shown_bytes(available)} are available. Name fewer columns, or use part of the "
-                "rows."
+                "too-many-distinct-rows",
+                "The distinct rows of {path} must fit in memory; found {n_distinct:,} in the first "
+                "{n_rows:,} rows, which take {needed}, where {available} are available. Name fewer "
+                "columns, or use part of the rows.",
+                path=self.path,
+                n_distinct=n_rows,
+                n_rows=self.n_rows,
+                needed=shown_bytes(needed),
+                available=shown_bytes(available),
             )
 
     def _values(self, k: int, series: pd.Series[Any]) -> NDArray[Any]:
@@ -239,8 +248,13 @@ class RowCounter:
             return threshold
         if self.n_rows > 0 or isinstance(self.binarize, Mapping):
             raise InputError(
-                f"binarize needs columns of numbers; found words in {self.names[k]!r} of "
-                f"{self.path}, after row {self.n_rows:,}. Leave it out of binarize."
+                "threshold-for-words-in-file",
+                "{parameter} needs columns of numbers; found words in {column!r} of {path}, after "
+                "row {row:,}. Leave it out of {parameter}.",
+                parameter=Parameter("binarize"),
+                column=self.names[k],
+                path=self.path,
+                row=self.n_rows,
             )
         self.thresholds[k] = None
         return None
@@ -252,8 +266,11 @@ class RowCounter:
         return self.raw[k].column()
 
     def _refuse(self, fault: Fault, column: Column, place: int) -> NoReturn:
-        text = describe_faults({fault: [column]}, [column], self.n_rows, True)
         raise InputError(
-            f"{text}\nIt first occurs in row {self.n_rows + place + 1:,} below the column names of "
-            f"{self.path}; the rest of the file was not read."
+            "invalid-column-in-file",
+            "{faults}\nIt first occurs in row {row:,} below the column names of {path}; the rest "
+            "of the file was not read.",
+            faults=describe_faults({fault: [column]}, [column], self.n_rows, True),
+            row=self.n_rows + place + 1,
+            path=self.path,
         )

@@ -14,7 +14,7 @@ from slabfield.encoding.row_weights import check_weights
 from slabfield.encoding.thresholds import Binarize
 from slabfield.encoding.variables import Variable
 from slabfield.io.frames import OpenedTable, open_table
-from slabfield.validation.errors import InputError, listed
+from slabfield.validation.errors import InputError, Parameter, listed
 from slabfield.validation.parameters import check_choice
 
 Array = NDArray[np.float64]
@@ -137,8 +137,12 @@ def code_binary(
         columns = [column._replace(n_missing=0) for column in columns]
         if weights is not None and missing.any():
             raise InputError(
-                "na='impute' takes every row once; found sample_weight. Leave out the weights, or "
-                "pass na='drop'."
+                "impute-with-weights",
+                "{impute} takes every row once; found {weights}. Leave out the weights, or pass "
+                "{drop}.",
+                impute=Parameter("na", "impute"),
+                weights=Parameter("sample_weight"),
+                drop=Parameter("na", "drop"),
             )
     encoder = Encoder.fit_columns(
         columns, opened.columns[0].size, opened.has_names, binarize, weights
@@ -161,9 +165,12 @@ def _already_coded(table: CodedTable, binarize: Binarize, sample_weight: object)
     """Return a coded table, and refuse options that would change its coding."""
     if binarize is not None or sample_weight is not None:
         raise InputError(
-            "A table that is already coded takes neither binarize nor sample_weight; found "
-            f"{'binarize' if binarize is not None else 'sample_weight'}. Pass it where the table "
-            "is read or coded."
+            "table-already-coded",
+            "A table that is already coded takes neither {binarize} nor {weights}; found {found}. "
+            "Pass it where the table is read or coded.",
+            binarize=Parameter("binarize"),
+            weights=Parameter("sample_weight"),
+            found=Parameter("sample_weight" if binarize is None else "binarize"),
         )
     return table
 
@@ -176,8 +183,13 @@ def _without_rows(
     n_rows, n_left = complete.size, int(np.count_nonzero(complete))
     if n_left < 2:
         raise InputError(
-            f"na='drop' must leave two rows or more; found missing entries in all but {n_left} of "
-            f"{n_rows} rows. Pass na='impute', or drop the columns with most missing entries."
+            "too-few-complete-rows",
+            "{drop} must leave two rows or more; found missing entries in all but {n_left} of "
+            "{n_rows} rows. Pass {impute}, or drop the columns with most missing entries.",
+            drop=Parameter("na", "drop"),
+            n_left=n_left,
+            n_rows=n_rows,
+            impute=Parameter("na", "impute"),
         )
     kept = opened._replace(columns=[values[complete] for values in opened.columns])
     return kept, missing[complete], [f"{n_rows - n_left} of {n_rows} rows were dropped for missing "
@@ -188,8 +200,9 @@ def _refuse_empty(columns: list[Column]) -> None:
     empty = [repr(column.name) for column in columns if column.values.size == 0]
     if empty:
         raise InputError(
-            f"Every column must hold something; found only missing entries in {listed(empty)}. "
-            "Drop them."
+            "empty-columns",
+            "Every column must hold something; found only missing entries in {columns}. Drop them.",
+            columns=listed(empty),
         )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slabfield.encoding.columns import Column, median_cut
-from slabfield.validation.errors import InputError, listed, shown_value
+from slabfield.validation.errors import InputError, Parameter, listed, shown_value
 from slabfield.validation.parameters import is_number
 
 Array = NDArray[np.float64]
@@ -55,8 +55,12 @@ def fixed_thresholds(names: Sequence[str], binarize: Binarize) -> list[float | N
     words = [rule for rule in (binarize, *named.values()) if isinstance(rule, str)]
     if words:
         raise InputError(
-            f"binarize must be numbers for a file that is read in chunks; got {words[0]!r}. "
-            "Pass for example binarize=2."
+            "median-in-chunks",
+            "{parameter} must be numbers for a file that is read in chunks; got {value!r}. Pass "
+            "for example {example}.",
+            parameter=Parameter("binarize"),
+            value=words[0],
+            example=Parameter("binarize", 2),
         )
     _refuse_unknown(named, names)
     if isinstance(binarize, Mapping):
@@ -77,9 +81,13 @@ def _named_thresholds(
     words = [repr(name) for name in named if kinds[name] != "number"]
     if words:
         raise InputError(
-            f"binarize needs columns of numbers; {listed(words)} of the table "
-            f"{'is' if len(words) == 1 else 'are'} not. Leave "
-            f"{'it' if len(words) == 1 else 'them'} out of binarize."
+            "threshold-for-words",
+            "{parameter} needs columns of numbers; {columns} of the table {are} not. Leave {them} "
+            "out of {parameter}.",
+            parameter=Parameter("binarize"),
+            columns=listed(words),
+            are="is" if len(words) == 1 else "are",
+            them="it" if len(words) == 1 else "them",
         )
     rules = {name: _as_rule(value) for name, value in named.items()}
     return [_cut(c, rules[c.name], weights) if c.name in rules else None for c in columns]
@@ -89,8 +97,12 @@ def _refuse_unknown(named: Mapping[str, Any], names: Sequence[str]) -> None:
     unknown = [repr(name) for name in named if name not in names]
     if unknown:
         raise InputError(
-            f"binarize names {listed(unknown)}, which the table does not have; its columns are "
-            f"{listed([repr(name) for name in names])}. Name columns of the table."
+            "threshold-for-unknown-column",
+            "{parameter} names {unknown}, which the table does not have; its columns are {names}. "
+            "Name columns of the table.",
+            parameter=Parameter("binarize"),
+            unknown=listed(unknown),
+            names=listed([repr(name) for name in names]),
         )
 
 
@@ -104,6 +116,11 @@ def _as_number(value: object) -> float:
     if is_number(value) and np.isfinite(float(value)):  # type: ignore[arg-type]
         return float(value)  # type: ignore[arg-type]
     raise InputError(
-        "binarize must be a number, 'median', or one of these for each column it names; got "
-        f"{shown_value(value)}. Pass for example binarize=2 or binarize={{'sleep': 2}}."
+        "invalid-threshold",
+        "{parameter} must be a number, 'median', or one of these for each column it names; got "
+        "{value}. Pass for example {one} or {named}.",
+        parameter=Parameter("binarize"),
+        value=shown_value(value),
+        one=Parameter("binarize", 2),
+        named=Parameter("binarize", {"sleep": 2}),
     )

@@ -98,7 +98,7 @@ def refuse_empty(path: Path, content: bytes | str) -> None:
 def _decode(path: Path, content: bytes) -> str:
     is_utf16 = content.startswith((b"\xff\xfe", b"\xfe\xff"))
     if not is_utf16:
-        _refuse_nul(path, b"\0" in content)
+        refuse_nul(path, b"\0" in content)
     try:
         text = content.decode("utf-16" if is_utf16 else "utf-8-sig")
     except UnicodeDecodeError as error:
@@ -111,13 +111,14 @@ def _decode(path: Path, content: bytes) -> str:
             byte=content[error.start],
             line=line,
         ) from None
-    _refuse_nul(path, is_utf16 and "\0" in text)
+    refuse_nul(path, is_utf16 and "\0" in text)
     # a file that holds only a byte order mark is not empty, but its text is
     refuse_empty(path, text)
     return text
 
 
-def _refuse_nul(path: Path, found: bool) -> None:
+def refuse_nul(path: Path, found: bool) -> None:
+    """Refuse a file in which NUL was found, which text does not contain."""
     if found:
         raise InputError(
             "not-text",

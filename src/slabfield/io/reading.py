@@ -192,7 +192,7 @@ def _unpack(path: Path, content: bytes) -> bytes:
 def _read_parquet(path: Path, content: bytes) -> pd.DataFrame:
     import pandas as pd
 
-    _require_package("pyarrow", path, "a Parquet file")
+    require_package("pyarrow", path, "a Parquet file")
 
     def read() -> pd.DataFrame:
         from pyarrow.parquet import ParquetFile
@@ -235,7 +235,7 @@ def _read_excel(path: Path, content: bytes, sheet: str | None) -> pd.DataFrame:
         )
     if size > MAX_BYTES:
         raise _too_large(path, f"unpacked it holds {size / 2**30:.1f}")
-    _require_package("openpyxl", path, "an Excel file")
+    require_package("openpyxl", path, "an Excel file")
 
     def read() -> pd.DataFrame:
         with warnings.catch_warnings():
@@ -316,7 +316,7 @@ def _read_or_refuse(path: Path, kind: str, read: Callable[[], pd.DataFrame]) -> 
         ) from None
 
 
-def _require_package(package: str, path: Path, kind: str) -> None:
+def require_package(package: str, path: Path, kind: str) -> None:
     """Refuse a file whose optional package is missing, and say how to install it."""
     from importlib.util import find_spec
 

@@ -31,15 +31,27 @@ class _Unset:
 class Parameter:
     """Reference to a parameter in a message, with or without a value.
 
+    Parameters
+    ----------
+    name : str
+        Name of the parameter.
+    value : object, optional
+        A value for it.
+    in_python : str, optional
+        What a Python user is told to write or do, if it is not ``name=value``.
+
     Examples
     --------
     >>> from slabfield.validation import Parameter
     >>> str(Parameter("n_draws")), str(Parameter("likelihood", "exact"))
     ('n_draws', "likelihood='exact'")
+    >>> str(Parameter("drop", ["age"], in_python="df.drop(columns=['age'])"))
+    "df.drop(columns=['age'])"
     """
 
     name: str
     value: object = _Unset
+    in_python: str | None = None
 
     @property
     def has_value(self) -> bool:
@@ -47,6 +59,8 @@ class Parameter:
         return self.value is not _Unset
 
     def __str__(self) -> str:
+        if self.in_python is not None:
+            return self.in_python
         if not self.has_value:
             return self.name
         return f"{self.name}={shown_value(self.value, LONGEST_VALUE)}"
@@ -89,13 +103,11 @@ class Message:
 
 
 class _WithMessage(Exception):
-    """An exception or warning with a message; only a text stands for a message without fields."""
+    """An exception or warning with a message."""
 
     message: Message
 
-    def __init__(self, code: str, template: str | None = None, /, **fields: object) -> None:
-        if template is None:
-            code, template, fields = "input", "{text}", {"text": code}
+    def __init__(self, code: str, template: str, /, **fields: object) -> None:
         self.message = Message(code, template, fields)
         super().__init__(str(self.message))
 
