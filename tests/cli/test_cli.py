@@ -20,6 +20,7 @@ import slabfield
 from slabfield import datasets
 from slabfield.cli.app import app
 from slabfield.cli.option_values import parse_binarize
+from slabfield.cli.options import Likelihood, Preset
 from slabfield.cli.printing import MAX_ROWS, edge_table, summarize
 from slabfield.encoding import code_binary
 from slabfield.io.atomic import write_atomically
@@ -28,6 +29,7 @@ from slabfield.plots._threshold import readable_threshold
 from slabfield.posterior.diagnostics import RUN_LONGER
 from slabfield.posterior.exports import write_edges
 from slabfield.validation import InputError, InputWarning, Message
+from slabfield.validation.estimator_parameters import LIKELIHOODS, PRESETS
 
 GOOD = "sleep,work,joy\nyes,1,0\nno,0,1\nyes,0,1\nno,1,0\nno,1,1\n"
 
@@ -675,3 +677,8 @@ def test_bad_input_in_a_process(csv_file: Callable[..., Path], tmp_path: Path) -
         assert message in result.stderr
         assert "Traceback" not in result.stderr
         assert result.stdout == ""
+
+
+def test_the_command_line_offers_every_likelihood_and_preset() -> None:
+    assert tuple(Likelihood) == LIKELIHOODS
+    assert tuple(Preset) == PRESETS

@@ -33,7 +33,7 @@ def compare(
     communities: options.Communities = None,
     within: options.Within = None,
     between: options.Between = None,
-    likelihood: options.Engine = "auto",
+    likelihood: options.Engine = options.Likelihood.auto,
     chains: options.Chains = 4,
     draws: options.Draws = None,
     time_budget: options.Budget = None,

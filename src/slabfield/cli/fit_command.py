@@ -24,7 +24,7 @@ def fit(
     communities: options.Communities = None,
     within: options.Within = None,
     between: options.Between = None,
-    likelihood: options.Engine = "auto",
+    likelihood: options.Engine = options.Likelihood.auto,
     preset: options.PresetOption = options.Preset.default,
     chains: options.Chains = 4,
     draws: options.Draws = None,

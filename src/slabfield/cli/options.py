@@ -7,11 +7,17 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from click import Choice
-
-from slabfield.validation.estimator_parameters import LIKELIHOODS
 
 OUTPUT, DATA, EDGES, RUN = "Output", "Table", "Prior knowledge", "Sampling"
+
+
+class Likelihood(StrEnum):
+    """How the likelihood is computed."""
+
+    auto = "auto"
+    exact = "exact"
+    particles = "particles"
+    pseudo = "pseudo"
 
 
 class Preset(StrEnum):
@@ -114,9 +120,8 @@ Between = Annotated[
     ),
 ]
 Engine = Annotated[
-    str,
+    Likelihood,
     typer.Option(
-        click_type=Choice(LIKELIHOODS),
         rich_help_panel=RUN,
         help="How to compute the likelihood; auto is exact up to 20 columns, particles above.",
     ),

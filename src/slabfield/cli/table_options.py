@@ -10,7 +10,7 @@ from slabfield.cli.edge_lists import read_pairs
 from slabfield.cli.edge_prior_options import read_communities, read_inclusion
 from slabfield.cli.fit_run import FitRequest
 from slabfield.cli.option_values import parse_binarize, parse_draws, select_columns, select_names
-from slabfield.cli.options import Missing, Preset
+from slabfield.cli.options import Likelihood, Missing, Preset
 from slabfield.encoding import CodedTable, read_counted
 from slabfield.io.reading import BIG_FILE, comes_in_chunks, read_table
 
@@ -32,7 +32,7 @@ def read_request(
     communities: str | None = None,
     within: float | None = None,
     between: float | None = None,
-    likelihood: str,
+    likelihood: Likelihood,
     preset: Preset = Preset.default,
     chains: int,
     draws: str | None,
@@ -71,7 +71,7 @@ likelihood, preset, chains, draws, time_budget, warmup, seed, jobs, max_memory
         table = select_columns(read_table(file, sheet), columns, drop)
         names = [str(name) for name in table.columns]
     request = FitRequest(
-        likelihood=likelihood,
+        likelihood=likelihood.value,
         preset=preset.value,
         n_chains=chains,
         n_draws=n_draws,
