@@ -1,5 +1,10 @@
 """Compilation: a function that Python calls owns private copies of its callees."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -69,3 +74,26 @@ def test_inner_function_has_no_entry_point_but_python_can_call_it() -> None:
         part.entry_point(values)
     assert part.library.name == "root"
     assert not [f for f in part.library.get_defined_functions() if "cpython" in f.name]
+
+
+FIT = """
+import hashlib
+from slabfield import SpikeSlabMRF, datasets
+rows = datasets.make_block(60, random_state=0, n_groups=1).rows
+draws = SpikeSlabMRF(n_chains=1, n_warmup=10, n_draws=20, random_state=0, n_jobs=1).fit(rows)
+print(hashlib.sha256(draws.posterior_.draws.bias.tobytes()).hexdigest())
+"""
+
+
+@pytest.mark.slow
+def test_numba_s_public_interface_gives_the_same_draws(tmp_path: Path) -> None:
+    found = set()
+    for kind in ("", "plain"):
+        environment = os.environ | {"SLABFIELD_JIT": kind, "SLABFIELD_CACHE": str(tmp_path)}
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", FIT], env=environment, capture_output=True,
+            text=True, check=True,
+        )  # fmt: skip
+        found.add(done.stdout)
+    assert len(found) == 1
+    assert len(list(tmp_path.iterdir())) == 2

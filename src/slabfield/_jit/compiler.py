@@ -7,6 +7,10 @@ depend on the functions it was compiled with, nor on the alignment of its arrays
 Compiled code is cached on disk, in a folder named after a hash of the compiled sources, so that an
 edited source never runs code compiled from an older version. The environment variable
 ``SLABFIELD_CACHE`` names another parent folder, or disables the cache with ``off``.
+
+To compile and run faster, callees are optimized only as parts of their callers, which relies on
+internals of numba. With ``SLABFIELD_JIT=plain`` in the environment all functions are compiled by
+numba's public interface instead: slower, with the same results.
 """
 
 from __future__ import annotations
@@ -58,9 +62,12 @@ COMPILED = (
 """Sources of compiled code: the modules that import this one, and the modules they import."""
 
 
+PLAIN = os.environ.get("SLABFIELD_JIT", "") == "plain"
+
+
 def _source_fingerprint() -> str:
     """Return a hash of the compiled sources and of the versions of numba and Python."""
-    digest = hashlib.sha256(f"{numba.__version__} {sys.version}".encode())
+    digest = hashlib.sha256(f"{numba.__version__} {sys.version} {PLAIN}".encode())
     root = Path(__file__).parents[1]
     for source in sorted({path for pattern in COMPILED for path in root.glob(pattern)}):
         digest.update(source.relative_to(root).as_posix().encode())
@@ -118,7 +125,8 @@ def _optimize_owning(library: Any) -> None:
     _optimize(library)
 
 
-JITCodeLibrary._optimize_final_module = _optimize_owning
+if not PLAIN:
+    JITCodeLibrary._optimize_final_module = _optimize_owning
 
 
 def _locked(dispatcher: Any) -> Any:
@@ -201,6 +209,8 @@ def _whole(part: Any) -> Any:
 
 def inner(function: Callable[..., Any]) -> Any:
     """Compile a function that only compiled code calls; it has no disk cache of its own."""
+    if PLAIN:
+        return numba.njit(**OPTIONS)(function)
     dispatcher = numba.njit(pipeline_class=_PartCompiler, **OPTIONS)(function)
     dispatcher.__class__ = _PartDispatcher
     return dispatcher
@@ -249,7 +259,7 @@ def _dispatched(stub: Callable[..., Any], default: Callable[..., Any] | None) ->
     call.register = register  # type: ignore[attr-defined]
     call.implemented_by = lambda kind: kind in implementations or default is not None  # type: ignore[attr-defined]
     call.overridden_by = lambda kind: kind in implementations  # type: ignore[attr-defined]
-    options = OPTIONS | {"pipeline_class": _PartCompiler}
+    options = OPTIONS if PLAIN else OPTIONS | {"pipeline_class": _PartCompiler}
     extending.overload(call, strict=False, jit_options=options)(choose)
     return call
 
