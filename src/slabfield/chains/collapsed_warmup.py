@@ -1,4 +1,4 @@
-"""The default scheme: start, warm-up and summary of collapsed chains, whatever their engine."""
+"""The default scheme, collapsed Gibbs: its engines, and start and warm-up of its chains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Parallel chains through joblib; the draws do not depend on the number of workers."""
+"""Parallel chains through joblib, and the rule by which they stop.
+
+Chains grow until they have enough draws, have converged, or are out of time. After warm-up they may
+be found unfit, so that the run falls back to another likelihood. The draws do not depend on the
+number of workers.
+"""
 
 from __future__ import annotations
 

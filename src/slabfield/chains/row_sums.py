@@ -1,4 +1,4 @@
-"""The data as chains use them: the sums of all rows, and rows to start from."""
+"""The data as chains use them: sums of all rows, rows to start from, and their fingerprint."""
 
 from __future__ import annotations
 

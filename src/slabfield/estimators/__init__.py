@@ -1,4 +1,4 @@
-"""Base classes of the estimators, with scikit-learn's interface."""
+"""Estimators with scikit-learn's interface: base classes, and ``SpikeSlabMRF`` in spike_slab.py."""
 
 from __future__ import annotations
 

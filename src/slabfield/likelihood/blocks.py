@@ -1,4 +1,9 @@
-"""Engines for collapsed updates: joint tables of blocks, other nodes summed out (equation 18)."""
+"""Engines of the default sampler: joint tables of blocks, other nodes summed out (equation 18).
+
+``ExactBlocks`` sums over all states of the other nodes; ``ParticleBlocks`` averages over persistent
+particles, which follow every change: their block is redrawn, neighbors are swept, weights are
+resampled, and tree sweeps and redraws of whole patterns mix them between blocks.
+"""
 
 from __future__ import annotations
 

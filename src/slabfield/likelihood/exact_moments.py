@@ -1,4 +1,4 @@
-"""Exact engines: moments and likelihood ratios from the table of all states of a small field."""
+"""Exact engines of the paper's moves: moments and likelihood ratios from a table of all states."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Particle engines: moments from persistent Gibbs particles, likelihood ratios to second order."""
+"""Particle engines of the paper's moves: moments from particles, ratios to second order."""
 
 from __future__ import annotations
 

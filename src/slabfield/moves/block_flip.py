@@ -2,7 +2,8 @@
 
 One edge often substitutes for another, or two for two others, and the couplings of the remaining
 edges depend on which it is: single-edge updates would have to cross states that fit the data badly.
-A flip toggles one to four edges of a block while the biases and couplings of the block move along.
+A flip toggles one to four edges of a block while the biases and couplings of the block move along
+(equation 23).
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ def update_rows(
         engine, sums, prior, state, block, n_edges, scale, inclusion_stats, rng
     )
     n_undecided = list_undecided(block.edges, n_edges, plan.undecided, block.undecided)
-    pseudo_edge_gibbs.swap_edges(
+    pseudo_edge_gibbs.exchange_edges(
         engine, sums, prior, state, block, n_undecided, plan.n_flips, scale, rng
     )
     pseudo_edge_gibbs.update_biases(engine, sums, prior, state, block, first, last, rng)

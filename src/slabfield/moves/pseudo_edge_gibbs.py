@@ -329,7 +329,7 @@ def update_edges(engine, sums, prior, state, block, n_edges, scale, inclusion_st
 
 
 @inner
-def swap_edges(engine, sums, prior, state, block, n_undecided, n_tries, scale, rng):
+def exchange_edges(engine, sums, prior, state, block, n_undecided, n_tries, scale, rng):
     """Pick two undecided edges of a block; if exactly one is present, redraw which of them it is.
 
     Given that exactly one of the two is present, the odds of which one are the ratio of their

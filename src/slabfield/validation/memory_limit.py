@@ -1,4 +1,4 @@
-"""Available memory, and the user's limit on the memory of a run."""
+"""Available memory, the user's limit on it, and its return to the operating system."""
 
 from __future__ import annotations
 
