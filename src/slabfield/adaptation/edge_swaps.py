@@ -1,12 +1,12 @@
 r"""Sets of edges that substitute for each other, found from the data and the current field.
 
-If nodes i and j are strongly correlated, edges i - k and j - k explain the same association.
-Either one substitutes for the other, so that each looks decided while the other is present; or
-neither matters alone, but both do together. If k and l are correlated too, i - k and j - l may substitute
+If nodes i and j are strongly correlated, edges i - k and j - k explain the same association. Either
+one substitutes for the other, so that each looks decided while the other is present; or neither
+matters alone, but both do together. If k and l are correlated too, i - k and j - l may substitute
 for i - l and j - k. And while j - k stays present, i - k may be able to appear or disappear only if
 the coupling of j - k changes with it. For each such set the log-likelihood is approximated by a
-quadratic about the field without these edges, which gives the log odds of every subset
-(equation 26).
+quadratic about the field without these edges, which gives the log odds of every subset (equation
+26).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Estimators with scikit-learn's interface: base classes, and ``SpikeSlabMRF`` in spike_slab.py."""
+"""Estimators with scikit-learn's interface: base classes, and SpikeSlabMRF in spike_slab.py."""
 
 from __future__ import annotations
 

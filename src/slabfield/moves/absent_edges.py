@@ -4,8 +4,8 @@ Where an edge is absent, its two nodes are independent given all others. With :m
 conditional of node i in every particle, the probabilities that its update needs are means of
 :math:`q_i q_j`: for all pairs, the product of a matrix with its transpose. Hardly any edge enters.
 A screening step, a Newton step from zero and a quadratic at its end, gives an approximate inclusion
-probability; from it a visit probability is derived. Only visited edges get the full collapsed Gibbs update, whose
-inclusion probability is divided by the visit probability (equation 24).
+probability; from it a visit probability is derived. Only visited edges get the full collapsed Gibbs
+update, whose inclusion probability is divided by the visit probability (equation 24).
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ def group_variance(products, first, second, u, v, mean):
 def screen_edge(products, first, second, n, linear, u, v, prior_odds, n_rows, slab, precision):
     """Approximate inclusion probability of an absent edge, and the noise variance of its log odds.
 
-    Uses a Newton step from zero and a quadratic at its end. Also returns whether the conditional of the coupling is narrow
-    enough for an unrestricted update.
+    Uses a Newton step from zero and a quadratic at its end. Also returns whether the conditional of
+    the coupling is narrow enough for an unrestricted update.
 
     ``products``, ``first`` and ``second`` are sums by group over n particles of the product of the
     conditionals of both ends, and of each; ``linear`` is the linear term of data and priors.

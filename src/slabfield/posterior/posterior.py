@@ -47,7 +47,7 @@ class Posterior(Couplings, Structure, Networks):
     settings : dict
         Settings of the run, given or chosen automatically, with the engine's name and the seed.
     info : list of dict
-        Statistics of each chain: births and deaths, accepted Langevin steps, CPU seconds.
+        Of each chain: counts of moves, CPU seconds, adapted settings, diagnostics of particles.
 
     Examples
     --------
