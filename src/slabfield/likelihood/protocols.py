@@ -3,8 +3,9 @@
 An engine is a named tuple of arrays, and each function dispatches on its class, in Python and in
 compiled code alike. Engines of the *moments* protocol answer what the paper's moves ask, for any
 log-linear model; engines of the *blocks* protocol serve the collapsed updates of the default
-sampler. A move lists the functions that it calls as ``REQUIRES``, and a chain checks its engine
-against them before it starts (:func:`check_engine`). A function with a default needs no
+sampler. The functions that moves call are listed (``REQUIRES`` in :mod:`slabfield.moves.iteration`,
+``requirements`` in :mod:`slabfield.moves.block_sweep`), and a chain checks its engine against them
+before it starts (:func:`check_engine`). A function with a default needs no
 implementation.
 """
 
