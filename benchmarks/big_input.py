@@ -55,12 +55,12 @@ their different rows (a bit for each entry while reading) and how often each is 
 """
 MEMORY = """## Memory, stated and checked
 
-Before a run its peak memory is worked out from the rows, nodes, chains, draws and the engine, told
-to the log (and on standard error with `progress=True`), and compared with what is available (the
-machine's and the container's limits), or with `max_memory`. A run that would not fit is refused,
-with what would. It assumes that no more than 10 edges a node are present on average, counts every
-row as a different one, and with `n_draws="auto"` goes by the first draws. Stated should be above
-measured, and not by much where it is large.
+Before a run its peak memory is worked out from the rows, nodes, chains, draws and the engine,
+written to the log (and to standard error with `progress=True`), and compared with what is available
+(the machine's and the container's limits), or with `max_memory`. A run that would not fit is
+refused, with what would. It assumes that no more than 10 edges a node are present on average,
+counts every row as a different one, and with `n_draws="auto"` goes by the first draws. Stated
+should be above measured, and not by much where it is large.
 
 """
 
@@ -71,7 +71,7 @@ def status(name: str) -> int:
 
 
 def forget_peak() -> int:
-    """Have the kernel count the peak anew; return what is held now."""
+    """Have the kernel count the peak from here; return what is held now."""
     Path("/proc/self/clear_refs").write_text("5")
     return status("VmRSS")
 
@@ -101,8 +101,8 @@ def fit_case(case: dict[str, Any]) -> dict[str, Any]:
     model.fit(rows)
     seconds = time.process_time() - clock
     peak = status("VmHWM") - begin
-    told = model._settings(case["n_rows"], case["n_columns"])
-    need = state_memory(code_binary(rows), told, case["n_chains"], "1TB", verbose=False)
+    settings = model._settings(case["n_rows"], case["n_columns"])
+    need = state_memory(code_binary(rows), settings, case["n_chains"], "1TB", verbose=False)
     return {"peak": peak, "stated": need.total, "seconds": seconds}
 
 
@@ -128,7 +128,7 @@ def rows_case(case: dict[str, Any]) -> dict[str, Any]:
     clock = time.process_time()
     held, times, sums = rows_and_sums(model, code_binary(rows), settings)
     before = time.process_time() - clock
-    # as the estimator has it: of another type, everything would be compiled anew
+    # as the estimator has it: of another type, everything would be compiled again
     unknown = new_missing_entries(model, held, np.zeros(held.shape, np.bool_))
     problem = Problem(model, held, sums, Prior.standard(model.n_interactions), unknown, times)
     chain = start_collapsed(problem, settings, chain_rng(0, 0))
@@ -256,12 +256,12 @@ def memory_section(quick: bool, engines: list[str]) -> str:
     return MEMORY + table(head, lines)
 
 
-def page(told: dict[str, dict[str, str]]) -> str:
+def page(sections: dict[str, dict[str, str]]) -> str:
     """Write the page of what was measured."""
     parts = []
     for name in SECTIONS:
-        if name in told:
-            parts.append(f"{told[name]['text']}\n\n{told[name]['setting']}\n")
+        if name in sections:
+            parts.append(f"{sections[name]['text']}\n\n{sections[name]['setting']}\n")
     return HEAD + "\n".join(parts)
 
 
@@ -280,13 +280,13 @@ def main() -> None:
         case = json.loads(asked.case)
         print(json.dumps(CASES[case["kind"]](case)))
         return
-    told = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
+    sections = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
     for name in asked.sections or SECTIONS:
-        told[name] = {"text": SECTIONS[name](asked.quick, asked.engines), "setting": setting()}
-        print(told[name]["text"], flush=True)
+        sections[name] = {"text": SECTIONS[name](asked.quick, asked.engines), "setting": setting()}
+        print(sections[name]["text"], flush=True)
         if not asked.quick:
-            RECORD.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
-            PAGE.write_text(page(told), encoding="utf-8")
+            RECORD.write_text(json.dumps(sections, indent=1) + "\n", encoding="utf-8")
+            PAGE.write_text(page(sections), encoding="utf-8")
 
 
 if __name__ == "__main__":

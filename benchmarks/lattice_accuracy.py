@@ -89,7 +89,7 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, default=Path(".cache/lattice-accuracy"))
     parser.add_argument("--out", type=Path, default=Path("docs/lattice-accuracy.md"))
     options = parser.parse_args()
-    for kind in N_DRAWS:  # the default first: the reference is told what it settled on
+    for kind in N_DRAWS:  # the default first: the reference has multiples of its particles
         Parallel(n_jobs=options.jobs)(
             delayed(chain)(kind, n_rows, number, options.cache)
             for n_rows in ROWS[::-1]

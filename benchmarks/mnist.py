@@ -88,17 +88,17 @@ def scored(how: str, fields: Any, test: Any, groups: Any, density: float) -> dic
 def fit(likelihood: str, data: Data, asked: argparse.Namespace) -> dict:
     """Fit the rows by one likelihood, and score both ways to predict."""
     train, test, groups = rows_of(data, asked)
-    told = {"likelihood": likelihood, "random_state": 1}
+    parameters = {"likelihood": likelihood, "random_state": 1}
     if likelihood == REFERENCE:
         settled = max(piece("auto", data, asked)["health"]["n_particles"])
-        told |= {
+        parameters |= {
             "likelihood": "particles",
             "sampler": {"n_particles": TIMES * settled, "n_sweeps": SWEEPS},
         }
-    model = SpikeSlabMRF(n_draws=asked.draws, n_warmup=asked.warmup, **told)
+    model = SpikeSlabMRF(n_draws=asked.draws, n_warmup=asked.warmup, **parameters)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        SpikeSlabMRF(n_draws=4, n_warmup=2, **told).fit(train[:50])  # compiles
+        SpikeSlabMRF(n_draws=4, n_warmup=2, **parameters).fit(train[:50])  # compiles
         clock = time.process_time()
         model.fit(train)
     cpu_seconds = time.process_time() - clock
@@ -122,8 +122,8 @@ def fit(likelihood: str, data: Data, asked: argparse.Namespace) -> dict:
 def piece(likelihood: str, data: Data, asked: argparse.Namespace) -> dict:
     """One likelihood on one data set, unless that is kept."""
     name = f"{likelihood}-{data.kind.replace(' ', '-')}"
-    told = f"{name}-{data.n_rows}-{data.seed}-{asked.draws}-{asked.warmup}"
-    file = asked.cache / f"{told}-{sampler_version()}.json"
+    key = f"{name}-{data.n_rows}-{data.seed}-{asked.draws}-{asked.warmup}"
+    file = asked.cache / f"{key}-{sampler_version()}.json"
     return kept(file, lambda: fit(likelihood, data, asked))
 
 

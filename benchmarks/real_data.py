@@ -27,12 +27,14 @@ PSEUDO = "slabfield on the pseudo-likelihood"
 def pieces_of(file: Path, options: argparse.Namespace) -> dict[str, Piece]:
     """Return all methods on one data set; slabfield also on the faster likelihood."""
     length = [("n_draws", "auto"), ("max_draws", options.most_draws)]
-    told = {
+    arguments = {
         "file": str(file), "n_train": N_TRAIN, "n_test": options.test_rows, "seed": SEED,
         "settings": length,
     }  # fmt: skip
-    pieces = {name: Piece(score_file, {**told, "method": name}) for name in estimators(SEED, 1)}
-    fast = {**told, "method": SLABFIELD, "settings": [*length, ("likelihood", "pseudo")]}
+    pieces = {
+        name: Piece(score_file, {**arguments, "method": name}) for name in estimators(SEED, 1)
+    }
+    fast = {**arguments, "method": SLABFIELD, "settings": [*length, ("likelihood", "pseudo")]}
     return {SLABFIELD: pieces.pop(SLABFIELD), PSEUDO: Piece(score_file, fast), **pieces}
 
 
@@ -96,7 +98,7 @@ def shape_of(folder: str, name: str, most: int) -> tuple[int, int]:
 
 
 def head(options: argparse.Namespace) -> str:
-    told = (
+    text = (
         f"Made by `make realdata` (`benchmarks/real_data.py`). All methods learn from the first "
         f"{N_TRAIN:,} training rows. slabfield is not tuned; it runs until its four chains have "
         f"converged (`n_draws='auto'`), or have {options.most_draws:,} draws each. The strengths "
@@ -105,7 +107,7 @@ def head(options: argparse.Namespace) -> str:
         "columns given the others (± a standard error), and of every column given the others, "
         "summed. CPU seconds are of the fit, all chains together."
     )
-    return f"# Real data\n\n{textwrap.fill(told, 100, break_on_hyphens=False)}\n"
+    return f"# Real data\n\n{textwrap.fill(text, 100, break_on_hyphens=False)}\n"
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 Both solve the same strengths, on 0/1 predictors that are not standardized. glmnet has no gap to
 ask for, only a threshold on changes; it is run at several, and what it reached is measured from
-its coefficients. Two gaps are told, relative to the objective and the largest over paths: the
+its coefficients. Two gaps are reported, relative to the objective and the largest over paths: the
 distance to the optimum (from a solution with a certified duality gap of 1e-13), and the duality
 gap of the coefficients themselves, which is what slabfield certifies.
 """
@@ -165,13 +165,13 @@ def paths(quick: bool) -> str:
         "data", "solver", "ms a path", "distance to optimum", "duality gap", "slabfield / glmnet",
         f"at most {LIMIT:.0f}",
     )  # fmt: skip
-    told = "" if compared else " glmnet was not found: install R and r-cran-glmnet to compare."
+    note = "" if compared else " glmnet was not found: install R and r-cran-glmnet to compare."
     return section(
         title,
         f"CPU milliseconds for {N_STRENGTHS} strengths, the mean over nodes of the least of three "
         "rounds; gaps relative to the objective, the largest over strengths and nodes. slabfield "
         f"is asked for a duality gap of {GAP:g}. Compare at the same distance to the optimum: the "
-        f"rows of glmnet that reach it have the smaller thresholds.{told}",
+        f"rows of glmnet that reach it have the smaller thresholds.{note}",
         table(head, rows),
     )
 

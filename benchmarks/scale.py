@@ -107,13 +107,13 @@ def piece(n_nodes: int, asked: argparse.Namespace) -> dict:
     kept_as = asked.cache / f"{n_nodes}-{asked.seed}-{sampler_version()}.json"
     draws = str(kept_as.with_suffix(".nc"))
     asked.cache.mkdir(parents=True, exist_ok=True)
-    told = (n_nodes, asked.seed, asked.most_draws, budget, draws)
-    return kept(kept_as, lambda: apart("--one", *told))
+    arguments = (n_nodes, asked.seed, asked.most_draws, budget, draws)
+    return kept(kept_as, lambda: apart("--one", *arguments))
 
 
-def apart(*told: object) -> dict:
+def apart(*arguments: object) -> dict:
     """Run this file in a process of its own; return what it tells."""
-    command = [sys.executable, __file__, *map(str, told)]
+    command = [sys.executable, __file__, *map(str, arguments)]
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
 
 
@@ -176,7 +176,7 @@ def at_the_mark(frame: pd.DataFrame) -> str:
 
 
 def left_over(frame: pd.DataFrame) -> str:
-    """What was told of the fields that did not converge."""
+    """Return the warnings of the fields that did not converge."""
     return "\n".join(
         f"- {row['nodes']:,} nodes, stopped after {row['wall']:,.0f} seconds of wall time: "
         f"{' '.join(row['warnings'])}"

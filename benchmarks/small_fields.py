@@ -42,12 +42,12 @@ def data_sets(n_seeds: int) -> dict[str, np.ndarray]:
 
 def fit(engine: str, rows: np.ndarray) -> dict:
     """Fit rows until the chains have converged, or have as many draws as they may."""
-    told = {"likelihood": engine, "random_state": 1, "n_jobs": 1}
+    parameters = {"likelihood": engine, "random_state": 1, "n_jobs": 1}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        SpikeSlabMRF(n_draws=4, n_warmup=2, **told).fit(rows[:50])  # compiles
+        SpikeSlabMRF(n_draws=4, n_warmup=2, **parameters).fit(rows[:50])  # compiles
         clock = time.process_time()
-        model = SpikeSlabMRF(n_draws="auto", max_draws=MOST_DRAWS, **told).fit(rows)
+        model = SpikeSlabMRF(n_draws="auto", max_draws=MOST_DRAWS, **parameters).fit(rows)
     cpu_seconds = time.process_time() - clock
     posterior = model.posterior_
     upper = np.triu_indices(posterior.n_nodes, 1)

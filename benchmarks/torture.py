@@ -56,13 +56,15 @@ def same(one: Posterior, other: Posterior) -> bool:
     )
 
 
-def begin(told: dict[str, Any], folder: Path) -> int:
+def begin(parameters: dict[str, Any], folder: Path) -> int:
     """Start an attempt in a process of its own, which saves the posterior at its end."""
     child = os.fork()
     if child == 0:
         code = 1
         try:
-            model = SpikeSlabMRF(**COMMON | told).fit(rows(), checkpoint=folder / "checkpoint")
+            model = SpikeSlabMRF(**COMMON | parameters).fit(
+                rows(), checkpoint=folder / "checkpoint"
+            )
             model.posterior_.save(folder / "posterior.nc")
             code = 0
         finally:
@@ -74,24 +76,24 @@ def found_in(folder: Path, begun: float, killed: float) -> tuple[str, float, int
     """Read what a killed run left: how far it was, what it had not written, temporary files."""
     where, last = Counter[str](), begun
     for path in Checkpoint(folder).chain_files():
-        told, _ = read_checked(path, "")
-        parts = {key["plain"]: part for key, part in told["state"]["dict"]}
+        metadata, _ = read_checked(path, "")
+        parts = {key["plain"]: part for key, part in metadata["state"]["dict"]}
         where["draws" if parts["draws"]["dict"] else "warm-up"] += 1
         last = max(last, path.stat().st_mtime)
     moment = " and ".join(sorted(where)) or "start"
     return moment, killed - last, len(list(folder.glob(".slabfield-*")))
 
 
-def torture(told: dict[str, Any], n_kills: int, rng: np.random.Generator) -> dict[str, Any]:
+def torture(parameters: dict[str, Any], n_kills: int, rng: np.random.Generator) -> dict[str, Any]:
     """Kill one run so many times, then let it come to its end."""
     # everything is compiled here, before the first attempt
-    whole = SpikeSlabMRF(**COMMON | told | {"n_jobs": 1}).fit(rows()).posterior_
+    whole = SpikeSlabMRF(**COMMON | parameters | {"n_jobs": 1}).fit(rows()).posterior_
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         clock = time.monotonic()
-        os.waitpid(begin(told, folder), 0)
+        os.waitpid(begin(parameters, folder), 0)
         seconds = time.monotonic() - clock
-        os.waitpid(begin(told, folder), 0)
+        os.waitpid(begin(parameters, folder), 0)
         # what it takes to read the states and to find that nothing is left to do
         again = time.monotonic() - clock - seconds
         first = load_posterior(folder / "posterior.nc")
@@ -100,7 +102,7 @@ def torture(told: dict[str, Any], n_kills: int, rng: np.random.Generator) -> dic
         folder = Path(name)
         kills = 0
         while kills < n_kills:
-            begun, child = time.time(), begin(told, folder)
+            begun, child = time.time(), begin(parameters, folder)
             time.sleep(rng.uniform(0, 2 * again + 2 * seconds / n_kills))
             if os.waitpid(child, os.WNOHANG)[0] != 0:
                 # it came to its end before: begin once more
@@ -114,7 +116,7 @@ def torture(told: dict[str, Any], n_kills: int, rng: np.random.Generator) -> dic
             moment, age, temporary = found_in(folder / "checkpoint", begun, time.time())
             moments[moment] += 1
             lost, left = max(lost, age), left + (temporary > 0)
-        _, status = os.waitpid(begin(told, folder), 0)
+        _, status = os.waitpid(begin(parameters, folder), 0)
         assert status == 0
         identical = same(whole, first) and same(whole, load_posterior(folder / "posterior.nc"))
     return {
@@ -132,8 +134,8 @@ def cost() -> pd.DataFrame:
     kinds = (("exact", 12, 500), ("pseudo", 64, 200), ("particles", 32, 100))
     for likelihood, n_nodes, n_draws in kinds:
         data = (rng.random((1_000, n_nodes)) < 0.3).astype(int)
-        told: dict[str, Any] = {"n_chains": 1, "random_state": 1, "n_warmup": 20}
-        model = SpikeSlabMRF(likelihood, n_draws=n_draws, **told)
+        parameters: dict[str, Any] = {"n_chains": 1, "random_state": 1, "n_warmup": 20}
+        model = SpikeSlabMRF(likelihood, n_draws=n_draws, **parameters)
         (run,) = model.fit(data)._runs
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "state.npz"
@@ -191,7 +193,7 @@ Made by `make torture` (`benchmarks/torture.py`): {kills} `kill -9` at random mo
 (12 nodes, 100 rows), two chains on two threads, states written every {fast:g} s. Every file that
 was left could be read after every kill. Most lost: the longest time between the last state that
 any chain wrote, or else the start of the process, and the kill, on a busy machine. Where a run came
-to its end before it was killed often enough, it was begun anew.
+to its end before it was killed often enough, it was started again.
 {verdict}
 
 {table}
@@ -211,7 +213,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("docs/recovery.md"))
     options = parser.parse_args()
     costs = cost()
-    told = {"interval": checkpoints.INTERVAL_SECONDS, "share": checkpoints.MOST_SHARE}
+    limits = {"interval": checkpoints.INTERVAL_SECONDS, "share": checkpoints.MOST_SHARE}
     checkpoints.INTERVAL_SECONDS, checkpoints.MOST_SHARE = INTERVAL, 1.0
     rng = np.random.default_rng(11)
     found = []
@@ -222,7 +224,7 @@ def main() -> None:
     n_same = int((table["identical"] == "yes").sum())
     text = PAGE.format(
         kills=int(table["kills"].sum()), fast=INTERVAL, table=to_markdown(table),
-        cost=to_markdown(costs), **told,
+        cost=to_markdown(costs), **limits,
         verdict=f"Final draws identical to those of the uninterrupted run: {n_same} of "
         f"{len(table)} kinds of run.",
     )  # fmt: skip

@@ -154,17 +154,17 @@ def run_example(example: str, folder: Path, **variables: str) -> str:
 def test_an_example_runs_without_further_data(example: str, tmp_path: Path) -> None:
     source = (ROOT / "examples" / example).read_text(encoding="utf-8")
     assert len(source.splitlines()) < 40
-    told = run_example(example, tmp_path)
-    assert ("simulated" in told) == ("SLABFIELD_DATA" in source)
+    output = run_example(example, tmp_path)
+    assert ("simulated" in output) == ("SLABFIELD_DATA" in source)
 
 
 @pytest.mark.skipif("SLABFIELD_DATA" not in os.environ, reason="SLABFIELD_DATA is not set")
 def test_the_edges_that_the_gallery_names_are_found(tmp_path: Path) -> None:
-    told = run_example("symptoms.py", tmp_path, SLABFIELD_DATA=os.environ["SLABFIELD_DATA"])
+    output = run_example("symptoms.py", tmp_path, SLABFIELD_DATA=os.environ["SLABFIELD_DATA"])
     page = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
     named = re.findall(r"^\| (\w+) - (\w+): ", page, flags=re.MULTILINE)
     assert len(named) == 7
-    missing = [pair for pair in named if not re.search(rf"{pair[0]} +{pair[1]} ", told)]
+    missing = [pair for pair in named if not re.search(rf"{pair[0]} +{pair[1]} ", output)]
     assert missing == []
 
 

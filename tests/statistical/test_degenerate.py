@@ -25,10 +25,10 @@ def test_degenerate_tables_give_finite_results(name: str, likelihood: str) -> No
         warnings.simplefilter("always")
         model.fit(rows)
     assert find_bad(model, rows) == []
-    told = [w for w in caught if "the same value in every row" in str(w.message)]
+    warned = [w for w in caught if "the same value in every row" in str(w.message)]
     assert {w.category for w in caught} <= {InputWarning}
     has_constant = bool(((rows == rows[0]).all(axis=0)).any())
-    assert bool(told) == has_constant
+    assert bool(warned) == has_constant
     assert has_constant or name not in CONSTANT
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from slabfield.adaptation.preconditioner import Averages
 from slabfield.adaptation.starts import random_state
+from slabfield.chains import exact_chain
 from slabfield.chains.chunks import chunks
 from slabfield.chains.collapsed_chain import sizes_of
 from slabfield.configuration import Settings
@@ -186,6 +187,6 @@ def warming(
 def engine_bytes(n_rows: int, n_nodes: int, settings: Settings) -> int:
     """Bytes of the engine: tables of all states, or particles and the rows they restart from."""
     if settings.engine == "exact":
-        return 32 * (1 << n_nodes) + 40 * (n_nodes * (n_nodes - 1) // 2) ** 2
+        return exact_chain.engine_bytes(n_rows, n_nodes, settings)
     restart = 4 * n_nodes * n_rows if settings.restart else 0
     return settings.n_particles * (8 * n_nodes + 64) + restart

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 MAX_ROWS = 20
 # Fewest chains whose convergence can be assessed
 CHAINS_NEEDED = 4
-# Warning that says how to continue in Python; the command line says how to continue there
-TOLD_OTHERWISE = "interrupted"
+# Code of the warning that says how to continue in Python; the command line has its own line for it
+FOR_PYTHON = "interrupted"
 
 
 def show_text(text: str) -> None:
@@ -96,19 +96,12 @@ def summarize(
 
 
 def show_warnings(caught: Iterable[WarningMessage], posterior: Posterior) -> None:
-    """Print the warnings of a fit and of its posterior to standard error, each once.
-
-    Examples
-    --------
-    >>> from slabfield.cli.printing import show_warnings
-    >>> callable(show_warnings)
-    True
-    """
+    """Print the warnings of a fit and of its posterior to standard error, each once."""
     given = [item.message.message for item in caught if isinstance(item.message, InputWarning)]
     for text in dict.fromkeys(
         in_options(message)
         for message in [*given, *posterior.messages]
-        if message.code != TOLD_OTHERWISE
+        if message.code != FOR_PYTHON
     ):
         typer.echo(f"Warning: {text}", err=True)
 

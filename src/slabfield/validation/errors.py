@@ -38,7 +38,7 @@ class Parameter:
     value : object, optional
         A value for it.
     in_python : str, optional
-        What a Python user is told to write or do, if it is not ``name=value``.
+        Advice for Python users, where it is not ``name=value``.
 
     Examples
     --------
@@ -118,7 +118,7 @@ class _WithMessage(Exception):
 
     @property
     def fields(self) -> Mapping[str, object]:
-        """What the message tells about this case."""
+        """Values of the fields in this case."""
         return self.message.fields
 
     def __reduce__(self) -> tuple[Any, ...]:
