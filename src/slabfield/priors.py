@@ -7,6 +7,28 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from slabfield.validation.prior_parameters import MAX_SLAB_SCALE
+
+# Prior probability beyond which the tail of sigma0 is cut off
+SLAB_TAIL = 1e-6
+
+
+def largest_slab_scale(gamma_shape: float, gamma_rate: float) -> float:
+    """Return the bound on sigma0: the value that its prior exceeds with probability 1e-6, or 30.
+
+    Where columns exclude or imply each other, the likelihood is flat over a cone in which
+    couplings, biases and sigma0 grow together, and only this bound ends it.
+
+    Examples
+    --------
+    >>> from slabfield.priors import largest_slab_scale
+    >>> round(largest_slab_scale(5.0, 5.0), 2)
+    5.44
+    """
+    from scipy.special import gammaincinv
+
+    return min(float(np.sqrt(gamma_rate / gammaincinv(gamma_shape, SLAB_TAIL))), MAX_SLAB_SCALE)
+
 
 class Prior(NamedTuple):
     r"""The prior of a run, as plain numbers and arrays.
@@ -14,7 +36,7 @@ class Prior(NamedTuple):
     ``inclusion`` holds the prior inclusion probability of every interaction: NaN stands for p0,
     learned under Beta(``beta_a``, ``beta_b``); a number is fixed, 0 forbids and 1 forces.
     ``slab_scale`` is sigma0 if fixed, and NaN if it is learned under :math:`\sigma_0^{-2} \sim`
-    Gamma(``gamma_shape``, rate ``gamma_rate``).
+    Gamma(``gamma_shape``, rate ``gamma_rate``), restricted to sigma0 <= ``max_slab_scale``.
     """
 
     beta_a: float
@@ -22,6 +44,7 @@ class Prior(NamedTuple):
     gamma_shape: float
     gamma_rate: float
     slab_scale: float
+    max_slab_scale: float
     bias_precision: float
     inclusion: NDArray[np.float64]
 
@@ -46,7 +69,7 @@ class Prior(NamedTuple):
         In ``inclusion_prior``, ``a`` and ``b`` are the parameters of the Beta prior of p0, and
         ``edges`` the fixed probabilities: None if all edges have p0, one number if all have the
         same, or a list with None for edges that have p0. In ``slab_prior``, ``sigma0`` is None if
-        it is learned.
+        it is learned, and ``max`` the bound on it.
 
         Examples
         --------
@@ -61,7 +84,12 @@ class Prior(NamedTuple):
         sigma0 = None if np.isnan(self.slab_scale) else float(self.slab_scale)
         return {
             "inclusion_prior": {"a": self.beta_a, "b": self.beta_b, "edges": edges},
-            "slab_prior": {"c": self.gamma_shape, "d": self.gamma_rate, "sigma0": sigma0},
+            "slab_prior": {
+                "c": self.gamma_shape,
+                "d": self.gamma_rate,
+                "sigma0": sigma0,
+                "max": self.max_slab_scale,
+            },
         }
 
     @classmethod
@@ -87,6 +115,6 @@ class Prior(NamedTuple):
         fixed = np.nan if isinstance(inclusion, tuple) else inclusion
         scale = np.nan if isinstance(slab, tuple) else slab
         return cls(
-            float(a), float(b), float(c), float(d), float(scale), bias_scale**-2,
-            np.full(n_interactions, fixed, dtype=np.float64),
+            float(a), float(b), float(c), float(d), float(scale), largest_slab_scale(c, d),
+            bias_scale**-2, np.full(n_interactions, fixed, dtype=np.float64),
         )  # fmt: skip

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from slabfield import SpikeSlabMRF
 from slabfield.datasets import make_block
 from slabfield.estimators import spike_slab
+from slabfield.priors import largest_slab_scale
 from slabfield.validation import InputError, InputWarning
 
 ROWS = make_block(80, random_state=2, n_groups=1).rows
@@ -129,7 +130,9 @@ def test_the_posterior_records_settings_and_info(fitted: SpikeSlabMRF) -> None:
     }  # fmt: skip
     assert {name: recorded[name] for name in expected} == expected
     assert recorded["inclusion_prior"] == {"a": 5.0, "b": 5.0, "edges": None}
-    assert recorded["slab_prior"] == {"c": 5.0, "d": 5.0, "sigma0": None}
+    assert recorded["slab_prior"] == {
+        "c": 5.0, "d": 5.0, "sigma0": None, "max": largest_slab_scale(5, 5)
+    }  # fmt: skip
     assert recorded["data_fingerprint"] == sha256(np.asarray(ROWS, np.uint8).tobytes()).hexdigest()
     assert set(recorded["versions"]) == {"slabfield", "python", "numpy", "scipy", "numba"}
     assert json.loads(json.dumps(recorded)) == recorded

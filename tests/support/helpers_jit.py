@@ -1,6 +1,7 @@
 """Compiled loops that the tests of the sampler call."""
 
 from slabfield._jit import jit
+from slabfield.moves.hyperparameters import draw_gamma_above
 from slabfield.moves.reversible_jump import jump_in_parallel
 
 
@@ -28,3 +29,10 @@ def count_births(
         state.members[:] = saved.members
         state.n_members[:] = saved.n_members
     return n_evaluated
+
+
+@jit
+def many_gamma_draws(shape, least, values, rng):
+    """Fill in draws from the standard Gamma distribution restricted to at least ``least``."""
+    for k in range(values.size):
+        values[k] = draw_gamma_above(shape, least, rng)

@@ -29,7 +29,8 @@ def random_state(problem: Problem, rng: np.random.Generator, most: float = np.in
     n_interactions, n_parameters = len(model.interactions), model.interactions.n_parameters
     state = new_state(model.n_biases, n_parameters, n_interactions)
     state.hyper[0] = rng.beta(prior.beta_a, prior.beta_b)
-    state.hyper[1] = np.sqrt(prior.gamma_rate / rng.gamma(prior.gamma_shape))
+    sigma0 = np.sqrt(prior.gamma_rate / rng.gamma(prior.gamma_shape))
+    state.hyper[1] = min(sigma0, prior.max_slab_scale)
     if not prior.learned.any():
         same = np.all(prior.inclusion == prior.inclusion[:1])
         state.hyper[0] = prior.inclusion[0] if same else np.nan

@@ -46,7 +46,7 @@ from slabfield.models.binary import BinaryPairwise
 from slabfield.moves.imputation import new_missing_entries
 from slabfield.posterior import Posterior
 from slabfield.posterior.convergence import Convergence
-from slabfield.priors import Prior
+from slabfield.priors import Prior, largest_slab_scale
 from slabfield.problem import Problem
 from slabfield.progress import chain_progress
 
@@ -93,7 +93,8 @@ class SpikeSlabMRF(PosteriorModel):
         probability: 0 forbids it, 1 forces it, NaN leaves it to p0 ~ Beta(5, 5). A dict from pairs
         of nodes to probabilities sets only the edges that it names.
     slab_prior : pair or number
-        (c, d): sigma0^-2 ~ Gamma(shape c, rate d). A number fixes sigma0.
+        (c, d): sigma0^-2 ~ Gamma(shape c, rate d), with sigma0 bounded where the prior leaves a
+        tail of 1e-6 (5.4 by default). A number fixes sigma0.
     bias_scale : float
         Prior standard deviation of biases.
     edge_threshold : float
@@ -473,7 +474,7 @@ class SpikeSlabMRF(PosteriorModel):
         slab = validation.check_slab_prior(self.slab_prior)
         prior = Prior(
             inclusion.a, inclusion.b, slab.c, slab.d, slab.fixed,
-            float(self.bias_scale) ** -2, inclusion.fixed,
+            largest_slab_scale(slab.c, slab.d), float(self.bias_scale) ** -2, inclusion.fixed,
         )  # fmt: skip
         state_memory(table, settings, self.n_chains, self.max_memory, verbose=self.progress)
         rows, times, sums = rows_and_sums(model, table, settings)

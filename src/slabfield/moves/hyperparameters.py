@@ -8,13 +8,33 @@ from slabfield._jit import inner
 
 
 @inner
+def draw_gamma_above(shape, least, rng):
+    """Draw from the standard Gamma distribution restricted to values of at least ``least``.
+
+    By rejection: where the bound is far in the upper tail, from an exponential distribution
+    that starts there, whose rate makes it an upper bound of the density (log x is concave).
+    """
+    if least < shape + math.sqrt(shape):
+        value = rng.standard_gamma(shape)
+        while value < least:
+            value = rng.standard_gamma(shape)
+        return value
+    rate = 1.0 - max(shape - 1.0, 0.0) / least
+    while True:
+        value = least + rng.standard_exponential() / rate
+        excess = (1.0 - rate) * (value - least)
+        if rng.random() < math.exp((shape - 1.0) * math.log(value / least) - excess):
+            return value
+
+
+@inner
 def draw_hyper(state, prior, n_learned, group_start, rng):
     r"""Draw p0 and sigma0 given the structure and the parameters of present interactions.
 
     .. math::
 
        p_0 \sim \mathrm{Beta}(a + \#\{Y = 1\}, b + \#\{Y = 0\}), \quad
-       \sigma_0^{-2} \sim \Gamma(c + k / 2, d + \sum A^2 / 2)
+       \sigma_0^{-2} \sim \Gamma(c + k / 2, d + \sum A^2 / 2), \quad \sigma_0 \le \sigma_{\max}
 
     where only the ``n_learned`` interactions whose probability is learned count for p0, and k is
     the number of parameters of all present ones.
@@ -30,7 +50,8 @@ def draw_hyper(state, prior, n_learned, group_start, rng):
     if n_learned > 0:
         state.hyper[0] = rng.beta(prior.beta_a + ones, prior.beta_b + n_learned - ones)
     if math.isnan(prior.slab_scale):
-        state.hyper[1] = math.sqrt(rate / rng.standard_gamma(shape))
+        least = rate * prior.max_slab_scale**-2
+        state.hyper[1] = math.sqrt(rate / draw_gamma_above(shape, least, rng))
     else:
         state.hyper[1] = prior.slab_scale
 
