@@ -67,6 +67,11 @@ def log_partition(engine):
 # ---- blocks: the collapsed updates
 
 
+@optional
+def begin_sweep(engine, state):
+    """Prepare the engine for a sweep over blocks; by default do nothing."""
+
+
 @generic
 def open_block(engine, state, nodes, table):
     """Fill ``table`` with the weights of the states of a block of nodes, all others summed out."""

@@ -44,9 +44,14 @@ class Interactions(ABC):
     n_nodes: int
 
     @staticmethod
-    def pairs(n_nodes: int) -> Interactions:
-        """All pairs of nodes (0, 1), (0, 2), ..., (1, 2), ..., with one parameter each."""
-        return _AllPairs(n_nodes)
+    def pairs(n_nodes: int, sizes: Sequence[int] | None = None) -> Interactions:
+        """All pairs of nodes (0, 1), (0, 2), ..., (1, 2), ...
+
+        Each has one parameter, or the product of the sizes of its two nodes.
+        """
+        if sizes is None or all(size == 1 for size in sizes):
+            return _AllPairs(n_nodes)
+        return _AllGroups(n_nodes, tuple(int(size) for size in sizes))
 
     @staticmethod
     def of_cliques(
@@ -244,6 +249,26 @@ class _AllPairs(Interactions):
         for i, pairs in self._rows():
             values[..., pairs] = matrix[..., i, i + 1 :]
         return values
+
+
+@dataclass(frozen=True)
+class _AllGroups(_AllPairs):
+    """All pairs, each with as many parameters as the product of the sizes of its nodes."""
+
+    sizes: tuple[int, ...]
+
+    @cached_property
+    def group_start(self) -> Integers:
+        first, second = self.ends
+        sizes = np.array(self.sizes, dtype=np.int64)
+        return np.concatenate([[0], np.cumsum(sizes[first] * sizes[second])])
+
+    @property
+    def n_parameters(self) -> int:
+        return int(self.group_start[-1])
+
+    def group(self, interaction: int) -> slice:
+        return slice(int(self.group_start[interaction]), int(self.group_start[interaction + 1]))
 
 
 @dataclass(frozen=True)

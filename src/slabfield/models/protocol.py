@@ -62,6 +62,12 @@ class Model(Protocol):
         return len(self.interactions)
 
     @property
+    def n_scales(self) -> int:
+        """Number of slabs: two where some interactions have one parameter and others several."""
+        sizes = np.diff(self.group_start)
+        return 2 if np.any(sizes == 1) and np.any(sizes > 1) else 1
+
+    @property
     def group_start(self) -> Integers:
         """Start of the group of each interaction in ``coupling``, and the end of the last."""
         return self.interactions.group_start

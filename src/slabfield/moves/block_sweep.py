@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 from slabfield._jit import inner, optional
 from slabfield.kernels.block_table import edge_number
+from slabfield.likelihood.level_blocks import LevelTable, cell_levels
 from slabfield.likelihood.protocols import (
+    begin_sweep,
     between_blocks,
     leave_block,
     n_bias_updates,
@@ -26,6 +28,7 @@ from slabfield.moves import pseudo_edge_gibbs
 from slabfield.moves.absent_edges import update_absent
 from slabfield.moves.block_flip import NO_FLIPS, NOT_PLANNED, flip_edges, list_undecided, shuffle
 from slabfield.moves.edge_gibbs import count_learned, scale_of, update_biases, update_edges
+from slabfield.moves.level_gibbs import update_level_biases, update_level_edges
 from slabfield.moves.surrogate_transition import surrogate_transition
 
 
@@ -102,6 +105,23 @@ def update_rows(
     pseudo_edge_gibbs.update_biases(engine, sums, prior, state, block, first, last, rng)
 
 
+@update_block.register(LevelTable)
+def update_levels(
+    engine, sums, prior, state, block, k, n_edges, first, last, number, plan, inclusion_stats, rng
+):
+    """Update a block of nodes with levels with the table of its cells."""
+    features, nodes = engine.features, block.nodes[:k]
+    size = cell_levels(features, nodes, block.level)
+    table, level = block.table[:size], block.level
+    open_block(engine, state, nodes, table)
+    changed = update_level_edges(
+        features, sums, prior, state, block, n_edges, table, level, inclusion_stats, rng
+    )
+    update_level_biases(features, sums, prior, state, block, table, level, first, last, rng)
+    if changed or last > first:
+        leave_block(engine, state, nodes, table, rng)
+
+
 def requirements(engine: Any) -> tuple[Any, ...]:
     """Return what sweeps require of an engine: a table of each block, or an update of its own."""
     own = update_block.overridden_by(type(engine))
@@ -115,7 +135,7 @@ def planned_sweep(engine, sums, prior, state, block, plan, inclusion_stats, rng)
     The choice of blocks does not depend on the state, so each update by itself leaves the posterior
     invariant. Edges that are most likely absent are updated only in random blocks or one at a time.
     """
-    n_nodes, k = state.bias.size, block.nodes.size
+    n_nodes, k = block.order.size, block.nodes.size
     last = n_bias_updates(engine, k)
     count_learned(prior.inclusion, state.present, block.counts)
     for m in range(plan.blocks.shape[0]):
@@ -165,8 +185,10 @@ def full_sweep(engine, sums, prior, state, block, plan, inclusion_stats, rng):
     so that every pair of nodes is in one. Edges within a group are updated in one of its blocks.
     Flips are tried in the first block: that of a random node and the nodes listed with it.
     """
-    n_nodes, order, most = state.bias.size, block.order, block.nodes.size
+    order, most = block.order, block.nodes.size
+    n_nodes = order.size
     count_learned(prior.inclusion, state.present, block.counts)
+    begin_sweep(engine, state)
     shuffle(order, n_nodes, rng)
     bring_together(order, plan.together)
     if n_nodes <= most:

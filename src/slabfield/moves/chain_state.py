@@ -17,8 +17,9 @@ class ChainState(NamedTuple):
     """Parameters, structure, hyperparameters and momenta of a chain.
 
     ``coupling`` and its momentum are zero where an interaction is absent. ``members`` lists the
-    ``n_members[0]`` present interactions. ``hyper`` is (p0, sigma0). Momenta are empty in samplers
-    that do not use them.
+    ``n_members[0]`` present interactions. ``hyper`` is p0 and sigma0, and, where interactions with
+    one and with several parameters have slabs of their own, the scale of the latter. Momenta are
+    empty in samplers that do not use them.
     """
 
     bias: Array
@@ -41,7 +42,9 @@ class Info(NamedTuple):
     langevin_accepted: int
 
 
-def new_state(n_biases: int, n_couplings: int, n_interactions: int) -> ChainState:
+def new_state(
+    n_biases: int, n_couplings: int, n_interactions: int, n_scales: int = 1
+) -> ChainState:
     """Return the empty state: no interaction present, all parameters zero."""
     return ChainState(
         np.zeros(n_biases),
@@ -49,7 +52,7 @@ def new_state(n_biases: int, n_couplings: int, n_interactions: int) -> ChainStat
         np.zeros(n_interactions, np.uint8),
         np.zeros(n_interactions, np.int32),
         np.zeros(1, np.int64),
-        np.array([0.5, 1.0]),
+        np.array([0.5, *[1.0] * n_scales]),
         np.zeros(n_biases),
         np.zeros(n_couplings),
     )

@@ -37,23 +37,35 @@ def draw_hyper(state, prior, n_learned, group_start, rng):
        \sigma_0^{-2} \sim \Gamma(c + k / 2, d + \sum A^2 / 2), \quad \sigma_0 \le \sigma_{\max}
 
     where only the ``n_learned`` interactions whose probability is learned count for p0, and k is
-    the number of parameters of all present ones.
+    the number of parameters of all present ones. Where the state has a second scale, it is that of
+    the interactions with several parameters, and sigma0 that of the others.
     """
-    inclusion, coupling, members = prior.inclusion, state.coupling, state.members
-    ones, shape, rate = 0, prior.gamma_shape, prior.gamma_rate
+    inclusion, members, last = prior.inclusion, state.members, state.hyper.size - 1
+    ones = 0
     for k in range(state.n_members[0]):
-        alpha = members[k]
-        ones += math.isnan(inclusion[alpha])
-        for p in range(group_start[alpha], group_start[alpha + 1]):
-            shape += 0.5
-            rate += 0.5 * coupling[p] ** 2
+        ones += math.isnan(inclusion[members[k]])
     if n_learned > 0:
         state.hyper[0] = rng.beta(prior.beta_a + ones, prior.beta_b + n_learned - ones)
-    if math.isnan(prior.slab_scale):
-        least = rate * prior.max_slab_scale**-2
-        state.hyper[1] = math.sqrt(rate / draw_gamma_above(shape, least, rng))
-    else:
-        state.hyper[1] = prior.slab_scale
+    for scale in range(1, last + 1):
+        state.hyper[scale] = draw_scale(state, prior, group_start, scale, last, rng)
+
+
+@inner
+def draw_scale(state, prior, group_start, scale, last, rng):
+    """Draw one of the scales of the slab, given the parameters of the interactions that share it."""
+    if not math.isnan(prior.slab_scale):
+        return prior.slab_scale
+    coupling, members = state.coupling, state.members
+    shape, rate = prior.gamma_shape, prior.gamma_rate
+    for k in range(state.n_members[0]):
+        alpha = members[k]
+        begin, end = group_start[alpha], group_start[alpha + 1]
+        if last == 1 or (scale == last) == (end - begin > 1):
+            for p in range(begin, end):
+                shape += 0.5
+                rate += 0.5 * coupling[p] ** 2
+    least = rate * prior.max_slab_scale**-2
+    return math.sqrt(rate / draw_gamma_above(shape, least, rng))
 
 
 @inner

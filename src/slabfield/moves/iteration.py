@@ -34,7 +34,10 @@ N_EXCHANGES = 4
 
 
 class Record(NamedTuple):
-    """Draws of one chain, one per row; ``hyper`` is p0, sigma0 and the data's log potential."""
+    """Draws of one chain, one per row.
+
+    ``hyper`` is p0, the scale or scales of the slab, and the log potential of the data.
+    """
 
     bias: NDArray[np.float64]
     coupling: NDArray[np.float64]
@@ -42,13 +45,15 @@ class Record(NamedTuple):
     hyper: NDArray[np.float64]
 
 
-def new_record(n_draws: int, n_biases: int, n_couplings: int, n_interactions: int) -> Record:
+def new_record(
+    n_draws: int, n_biases: int, n_couplings: int, n_interactions: int, n_scales: int = 1
+) -> Record:
     """Return a buffer for the draws of one chain."""
     return Record(
         np.zeros((n_draws, n_biases)),
         np.zeros((n_draws, n_couplings)),
         np.zeros((n_draws, n_interactions), np.bool_),
-        np.zeros((n_draws, 3)),
+        np.zeros((n_draws, n_scales + 2)),
     )
 
 
@@ -73,14 +78,14 @@ def write_draw(record, row, state, sums):
     """Write a state to a row of the record, with the log potential of the data under it."""
     record.bias[row] = state.bias
     record.coupling[row] = state.coupling
-    record.hyper[row, 0] = state.hyper[0]
-    record.hyper[row, 1] = state.hyper[1]
+    last = state.hyper.size
+    record.hyper[row, :last] = state.hyper
     potential = 0.0
     for i in range(state.bias.size):
         potential += state.bias[i] * sums.bias[i]
     for k in range(state.coupling.size):
         potential += state.coupling[k] * sums.coupling[k]
-    record.hyper[row, 2] = potential
+    record.hyper[row, last] = potential
     for alpha in range(state.present.size):
         record.present[row, alpha] = state.present[alpha] != 0
 
