@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from slabfield._jit import inner
 from slabfield.kernels.logistic import dot
 from slabfield.kernels.state_table import exponentiate, largest_of, total_of
-from slabfield.kernels.univariate import LEAST
+from slabfield.kernels.univariate import LEAST, PANELS
 
 
 class Cells(NamedTuple):
@@ -202,3 +202,62 @@ def sample_log_concave(n_rows, precision, gradient, left, right, cells, n, rng):
         if rng.standard_exponential() > envelope - value:
             return a
     return 0.0
+
+
+@inner
+def log_density_from_mode(x, n_rows, precision, gradient, cells, n):
+    r""":math:`\ell` at an offset x from the mode, minus its value at the mode."""
+    log_m = tilt(x, cells.at_mode[:n], cells.deviation[:n], cells.tilted[:n], cells.power[:n])
+    return gradient * x - n_rows * log_m - 0.5 * precision * x * x
+
+
+@inner
+def log_truncated_integral(low, high, n_rows, precision, gradient, cells, n):
+    r"""Log of the integral of :math:`e^{\ell}`, relative to the mode, over an interval.
+
+    Simpson's rule on either side of the highest point of the interval, cut off in the tails. The
+    ends are offsets from the mode, which may lie outside the interval.
+    """
+    peak = min(max(0.0, low), high)
+    at_peak, total = log_density_from_mode(peak, n_rows, precision, gradient, cells, n), 0.0
+    for end in (low, high):
+        reach = end - peak
+        while (
+            log_density_from_mode(peak + 0.5 * reach, n_rows, precision, gradient, cells, n)
+            < at_peak + LEAST
+        ):
+            reach *= 0.5
+        step, side = reach / PANELS, 1.0
+        for k in range(1, PANELS + 1):
+            value = log_density_from_mode(peak + k * step, n_rows, precision, gradient, cells, n)
+            side += (1.0 if k == PANELS else 4.0 if k & 1 else 2.0) * math.exp(value - at_peak)
+        total += abs(step) / 3.0 * side
+    return at_peak + math.log(total)
+
+
+@inner
+def sample_truncated(low, high, n_rows, precision, gradient, left, right, cells, n, rng):
+    r"""Draw exactly from :math:`e^{\ell}` truncated to an interval, in offsets from the mode.
+
+    If the mode is outside, by rejection from the tangent at the end nearer to it.
+    """
+    if low < 0.0 < high:
+        # rejection: a fair share of the draws is inside; the bound prevents an endless loop on NaN
+        for _ in range(10_000):
+            x = sample_log_concave(n_rows, precision, gradient, left, right, cells, n, rng)
+            if low <= x <= high:
+                return x
+        return 0.0
+    near, length = (low, high - low) if low >= 0.0 else (high, low - high)
+    at_near = log_density_from_mode(near, n_rows, precision, gradient, cells, n)
+    mean = dot(cells.tilted[:n], cells.deviation[:n])
+    rate = abs(gradient - n_rows * mean - precision * near)
+    whole = -math.expm1(-rate * abs(length))
+    for _ in range(10_000):
+        u = rng.random()
+        t = -math.log1p(-u * whole) / rate if whole > 1e-9 else abs(length) * u
+        x = near + math.copysign(t, length)
+        value = log_density_from_mode(x, n_rows, precision, gradient, cells, n)
+        if rng.standard_exponential() > at_near - rate * t - value:
+            return x
+    return near

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from slabfield._jit import inner, optional
 from slabfield.kernels.block_table import edge_number
 from slabfield.likelihood.level_blocks import LevelTable, cell_levels
+from slabfield.likelihood.level_particles import LevelParticles
 from slabfield.likelihood.protocols import (
     begin_sweep,
     between_blocks,
@@ -106,6 +107,7 @@ def update_rows(
 
 
 @update_block.register(LevelTable)
+@update_block.register(LevelParticles)
 def update_levels(
     engine, sums, prior, state, block, k, n_edges, first, last, number, plan, inclusion_stats, rng
 ):

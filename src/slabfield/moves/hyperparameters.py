@@ -52,7 +52,7 @@ def draw_hyper(state, prior, n_learned, group_start, rng):
 
 @inner
 def draw_scale(state, prior, group_start, scale, last, rng):
-    """Draw one of the scales of the slab, given the parameters of the interactions that share it."""
+    """Draw one scale of the slab, given the parameters of the interactions that share it."""
     if not math.isnan(prior.slab_scale):
         return prior.slab_scale
     coupling, members = state.coupling, state.members

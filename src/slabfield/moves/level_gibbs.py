@@ -19,7 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slabfield._jit import inner
-from slabfield.kernels.cell_conditional import Cells, integrate, new_cells, sample_log_concave
+from slabfield.kernels.cell_conditional import (
+    Cells,
+    integrate,
+    log_density_from_mode,
+    log_truncated_integral,
+    new_cells,
+    sample_log_concave,
+    sample_truncated,
+)
 from slabfield.kernels.group_laplace import (
     GroupLaplace,
     find_group_mode,
@@ -27,11 +35,15 @@ from slabfield.kernels.group_laplace import (
     log_density,
     new_group_laplace,
     propose_group,
+    tilt_group,
 )
 from slabfield.kernels.level_table import multiply_node, multiply_pair, node_cells, pair_cells
+from slabfield.kernels.logistic import dot
+from slabfield.kernels.univariate import LEAST
 from slabfield.models.levels import LevelFeatures
-from slabfield.moves.edge_gibbs import log_odds_of, toggle
-from slabfield.moves.particle_noise import corrected_probability
+from slabfield.moves.bounded_updates import HALF_RANGE, MOST_WIDTH
+from slabfield.moves.edge_gibbs import UNDECIDED, log_odds_of, toggle
+from slabfield.moves.particle_noise import MOST_SHARE, cell_noise, corrected_probability
 
 
 class LevelBlock(NamedTuple):
@@ -176,12 +188,17 @@ def fill_weights(pair, n, weight):
 
 @inner
 def update_single(features, sums, prior, state, block, table, level, edge, inclusion_stats, rng):
-    """Draw presence and the only parameter of an edge from their full conditional."""
+    """Draw presence and the only parameter of an edge from their full conditional.
+
+    On particles, the probability and the draw are corrected for noise (equation 19), and a
+    conditional that is wider than the particles support is restricted
+    (:mod:`slabfield.moves.bounded_updates`).
+    """
     alpha, i, j = edge.number, edge.i, edge.j
     inclusion, counts, coupling, cells = prior.inclusion, block.counts, state.coupling, block.cells
-    n_j, now = features.n_levels[j], state.coupling[edge.begin]
+    n_j, now, n_rows = features.n_levels[j], state.coupling[edge.begin], sums.n_rows
     n = fill_pair_feature(features, edge, 0, 0, cells.feature)
-    pair = block.pair[:n]
+    pair, noisy = block.pair[:n], table.shape[1] > 1
     pair_cells(table, level, edge.place_i, edge.place_j, n_j, pair)
     if now != 0.0:
         for c in range(n):
@@ -198,21 +215,56 @@ def update_single(features, sums, prior, state, block, table, level, edge, inclu
     linear += centered_sum(features, sums, edge, 0, 0)
     precision = center_j * center_j * own_i + center_i * center_i * own_j
     precision = slab_precision + prior.bias_precision * precision
-    mode, _, evidence, gradient, left, right = integrate(linear, sums.n_rows, precision, cells, n)
+    mode, sd, evidence, gradient, left, right = integrate(linear, n_rows, precision, cells, n)
+    noise, shift, restricted = 0.0, 0.0, False
     included, value = inclusion[alpha] == 1.0, 0.0
+    if noisy:
+        low = min(mode + left[1] + LEAST / (3 * left[0]), 0.0)
+        high = max(mode + right[1] + LEAST / (3 * right[0]), 0.0)
+        restricted = high - low > MOST_WIDTH or now < low - HALF_RANGE or now > high + HALF_RANGE
+        nearest = min(max(mode, -HALF_RANGE), HALF_RANGE) if restricted else mode
+        for c in range(n):
+            cells.tilted[c] = math.exp(nearest * cells.feature[c])
+        noise, shift = cell_noise(pair, n_rows, cells.tilted, cells.deviation)
+        shift = 0.0 if restricted else shift * sd * sd
+        evidence -= 0.5 * math.log1p(shift)
+    if restricted and not included:
+        included = abs(now) > HALF_RANGE
+        if included:
+            inclusion_stats.probability_sum[alpha] += 1.0
+            inclusion_stats.visits[alpha] += 1
+        else:
+            evidence = log_truncated_integral(
+                -HALF_RANGE - mode, HALF_RANGE - mode, n_rows, precision, gradient, cells, n
+            )
+            evidence -= log_density_from_mode(-mode, n_rows, precision, gradient, cells, n)
     if not included:
         odds = log_odds_of(
             inclusion, counts, alpha, counts[0] - state.present[alpha], prior.beta_a, prior.beta_b
         )
         odds += evidence + 0.5 * math.log(slab_precision / (2 * math.pi))
-        probability = corrected_probability(odds, 0.0)
+        if abs(odds) < UNDECIDED:
+            inclusion_stats.noise[0] += noise
+            inclusion_stats.noise[1] += 1.0
+            inclusion_stats.noise[2] += shift
+        probability = corrected_probability(odds, noise / (1.0 + shift))
         inclusion_stats.probability_sum[alpha] += probability
         inclusion_stats.visits[alpha] += 1
         included = rng.random() < probability
-    if included:
-        value = mode + sample_log_concave(
-            sums.n_rows, precision, gradient, left, right, cells, n, rng
+    if included and restricted:
+        value = now
+        if inclusion[alpha] != 1.0 and abs(now) <= HALF_RANGE:
+            value = mode + sample_truncated(
+                -HALF_RANGE - mode, HALF_RANGE - mode, n_rows, precision, gradient, left, right,
+                cells, n, rng,
+            )  # fmt: skip
+        low = value - 2 * HALF_RANGE * rng.random() - mode
+        value = mode + sample_truncated(
+            low, low + 2 * HALF_RANGE, n_rows, precision, gradient, left, right, cells, n, rng
         )
+    elif included:
+        offset = sample_log_concave(n_rows, precision, gradient, left, right, cells, n, rng)
+        value = mode + math.sqrt(1.0 - min(shift, MOST_SHARE)) * offset
     if included != (state.present[alpha] != 0):
         toggle(state, alpha, included, math.isnan(inclusion[alpha]), counts)
     change = value - now
@@ -259,6 +311,26 @@ def fill_group(features, sums, prior, state, edge, slab_precision, laplace):
 
 
 @inner
+def group_noise(pair, n_rows, laplace, p, n):
+    """Noise variance of the log evidence of a group, and mean noise of its gradient at the mode.
+
+    The latter is in units of the conditional's variance, averaged over directions.
+    """
+    factor, deviation, total = laplace.share[:n], laplace.power[:n], 0.0
+    noise, gradient = 0.0, 0.0
+    for q in range(p):
+        tilt_group(laplace.mode, laplace, p, n)
+        mean = dot(factor, laplace.feature[q, :n])
+        for c in range(n):
+            deviation[c] = laplace.feature[q, c] - mean
+            # the tilt of a cell of no weight does not matter
+            factor[c] = factor[c] / laplace.weight[c] if laplace.weight[c] > 0.0 else 0.0
+        noise, gradient = cell_noise(pair, n_rows, factor, deviation)
+        total += gradient / laplace.neg_hessian[q, q]
+    return noise, total / p
+
+
+@inner
 def update_group(features, sums, prior, state, block, table, level, edge, inclusion_stats, rng):
     """Update presence and all parameters of an edge by an independence sampler."""
     alpha, p, n_j = edge.number, edge.n_parameters, features.n_levels[edge.j]
@@ -277,20 +349,26 @@ def update_group(features, sums, prior, state, block, table, level, edge, inclus
             pair[c, t] *= by[c]
     fill_weights(pair, n, laplace.weight)
     log_det = find_group_mode(n_rows, laplace, p, n)
-    proposed, accepted = present, False
+    proposed, accepted, noise, shift = present, False, 0.0, 0.0
     if log_det > -math.inf:
+        if table.shape[1] > 1:
+            noise, shift = group_noise(pair, n_rows, laplace, p, n)
         at_mode = log_density(laplace.mode, n_rows, laplace, p, n)
         forced, odds = inclusion[alpha] == 1.0, math.inf
         if not forced:
             odds = log_odds_of(
                 inclusion, counts, alpha, counts[0] - present, prior.beta_a, prior.beta_b
             )
-            odds += at_mode - log_det + 0.5 * p * math.log(slab_precision)
+            odds += at_mode - log_det + 0.5 * p * (math.log(slab_precision) - math.log1p(shift))
+            if abs(odds) < UNDECIDED:
+                inclusion_stats.noise[0] += noise
+                inclusion_stats.noise[1] += 1.0
+                inclusion_stats.noise[2] += shift
         log_weight = 0.0
         if present:
             log_weight -= log_density(group, n_rows, laplace, p, n) - at_mode
             log_weight -= half_distance(group, laplace, p)
-        proposed = forced or rng.random() < 1.0 / (1.0 + math.exp(-odds))
+        proposed = forced or rng.random() < corrected_probability(odds, noise / (1.0 + shift))
         if proposed:
             log_weight += propose_group(laplace, p, rng)
             log_weight += log_density(laplace.value, n_rows, laplace, p, n) - at_mode
@@ -306,6 +384,10 @@ def update_group(features, sums, prior, state, block, table, level, edge, inclus
         toggle(state, alpha, proposed, math.isnan(inclusion[alpha]), counts)
     changed = accepted and (proposed or present)
     if changed:
+        # the noise of the mode replaces part of the variance of the draw
+        kept = math.sqrt(1.0 - min(shift, MOST_SHARE))
+        for q in range(p):
+            laplace.value[q] = laplace.mode[q] + kept * (laplace.value[q] - laplace.mode[q])
         for c in range(n):
             energy = 0.0
             for q in range(p):
@@ -366,6 +448,25 @@ def log_bias_prior(features, bias_precision, i, bias):
 
 
 @inner
+def level_noise(groups, n_rows, weight):
+    """Noise of the marginal probabilities of a node's levels, as a share of their variance."""
+    total, n_groups = 0.0, groups.shape[1]
+    whole = 0.0
+    for a in range(groups.shape[0]):
+        for t in range(n_groups):
+            whole += groups[a, t]
+    for a in range(groups.shape[0]):
+        noise = 0.0
+        for t in range(n_groups):
+            share = 0.0
+            for b in range(groups.shape[0]):
+                share += groups[b, t]
+            noise += ((groups[a, t] - weight[a] * share) / whole) ** 2
+        total += noise * n_rows / max(weight[a] * (1.0 - weight[a]), 1e-12)
+    return min(total * n_groups / (n_groups - 1.0) / groups.shape[0], MOST_SHARE)
+
+
+@inner
 def update_free_biases(features, sums, prior, state, block, table, level, place, rng):
     """Draw all free biases of a node jointly: its levels' probabilities are Dirichlet.
 
@@ -378,9 +479,16 @@ def update_free_biases(features, sums, prior, state, block, table, level, place,
     weight, log_factor = block.cells.weight, block.cells.tilted
     node_cells(table, level, place, block.pair[:n])
     fill_weights(block.pair[:n], n, weight)
+    kept = 1.0
+    if table.shape[1] > 1:
+        kept = math.sqrt(1.0 - level_noise(block.pair[:n], sums.n_rows, weight))
     for a in range(n):
-        drawn = rng.standard_gamma(level_count(features, sums, i, a))
-        log_factor[a] = math.log(max(drawn, 1e-300)) - math.log(weight[a])
+        count = level_count(features, sums, i, a)
+        drawn = math.log(max(rng.standard_gamma(count), 1e-300))
+        if kept < 1.0:
+            # the noise of the marginals replaces part of the variance of the draw
+            drawn = math.log(count) + kept * (drawn - math.log(count))
+        log_factor[a] = drawn - math.log(max(weight[a], 1e-30))
     for a in range(1, n):
         proposal[a - 1] = bias[a - 1] + log_factor[a] - log_factor[0]
     gain = log_bias_prior(features, prior.bias_precision, i, proposal)

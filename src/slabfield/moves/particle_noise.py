@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from slabfield._jit import inner
+from slabfield._jit import full, inner, load, reduce_add
+from slabfield.kernels.block_particles import GROUPS
 from slabfield.kernels.state_table import total_of
 
 # Largest noise variance of log odds that is corrected for
@@ -66,3 +67,25 @@ def noise_between(after, before, n_rows):
     for t in range(after.size):
         noise += (n_rows * (after[t] / total - before[t] / total_before)) ** 2
     return noise * after.size / (after.size - 1.0)
+
+
+@inner
+def cell_noise(groups, n_rows, factor, deviation):
+    """Noise variance of a pair's log evidence, and of the gradient at the mode, for any cells.
+
+    ``groups`` (cells, groups of particles) are weights without the coupling, ``factor`` is what the
+    mode multiplies them by, and ``deviation`` the feature minus its mean at the mode. The variance
+    is estimated from the differences between groups, as in :func:`noise_at`.
+    """
+    at_zero, at_mode, score = full(0.0, GROUPS), full(0.0, GROUPS), full(0.0, GROUPS)
+    for c in range(groups.shape[0]):
+        weights = load(groups[c], 0, GROUPS)
+        tilted = factor[c] * weights
+        at_zero += weights
+        at_mode += tilted
+        score += deviation[c] * tilted
+    before, after = reduce_add(at_zero), reduce_add(at_mode)
+    residual = at_mode / after - at_zero / before
+    correction = n_rows * n_rows * GROUPS / (GROUPS - 1.0)
+    gradient = reduce_add(score * score) / (after * after)
+    return correction * reduce_add(residual * residual), correction * gradient
