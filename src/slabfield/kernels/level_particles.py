@@ -186,16 +186,49 @@ def write_levels(state, picked, stride, n_levels):
 
 
 @inner
-def node_moments(features, i, rows, first, second):
-    """Fill in mean and mean square of a node's centered score in every particle.
+def upward_levels(rows, pair, parent, buffer):
+    """Multiply the weights of a parent's levels by sums over the levels of a child.
 
-    ``rows`` are the weights of its levels; the node has one coordinate.
+    ``pair`` holds the weights of pairs of levels, those of the child varying fastest. The weights
+    of the parent are scaled so that the largest is one.
+    """
+    n_child = rows.shape[0]
+    for a in range(parent.shape[0]):
+        row = parent[a]
+        for t in range(row.size):
+            total = ZERO
+            for b in range(n_child):
+                total = multiply_add(pair[a * n_child + b], rows[b, t], total)
+            row[t] *= total
+    largest_row(parent, buffer)
+    for t in range(buffer.size):
+        buffer[t] = ONE / buffer[t]
+    for a in range(parent.shape[0]):
+        for t in range(buffer.size):
+            parent[a, t] *= buffer[t]
+
+
+@inner
+def multiply_given_parent(rows, pair, parent_state):
+    """Multiply the weights of a node's levels by those of the pairs with its parent's level."""
+    n_child = rows.shape[0]
+    for b in range(n_child):
+        row = rows[b]
+        for t in range(row.size):
+            row[t] *= pair[parent_state[t] * n_child + b]
+
+
+@inner
+def node_moments(features, i, u, rows, first, second):
+    """Fill in mean and mean square of a coordinate of a node's centered embedding, by particle.
+
+    ``rows`` are the weights of its levels.
     """
     start = features.level_start[i]
     for t in range(first.size):
         first[t], second[t] = ZERO, ZERO
     for a in range(rows.shape[0]):
-        score, row = np.float32(features.centered[start + a, 0]), rows[a]
+        score, row = np.float32(features.centered[start + a, u]), rows[a]
         square = score * score
         for t in range(first.size):
             first[t] = multiply_add(score, row[t], first[t])

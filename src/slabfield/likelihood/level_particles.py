@@ -30,18 +30,22 @@ from slabfield.kernels.block_table import edge_number
 from slabfield.kernels.gibbs import new_lists, new_streams
 from slabfield.kernels.level_particles import (
     branch_levels,
+    draw_levels,
     embed_node,
     fill_level_neighbors,
     mix_cells,
+    multiply_given_parent,
     outside_fields,
     pick_lower_cells,
     resample_node,
     sweep_levels,
+    upward_levels,
     weigh_levels,
     write_edge,
     write_levels,
 )
 from slabfield.kernels.level_table import level_bias
+from slabfield.kernels.tree_gibbs import sample_induced_forest
 from slabfield.likelihood import protocols as interface
 from slabfield.likelihood.blocks import LEAST_EFFECTIVE
 from slabfield.likelihood.level_blocks import block_size
@@ -57,6 +61,10 @@ class LevelWorkspace(NamedTuple):
     ``lower_factors`` and ``upper_factors`` hold the weights of the states of the block's two halves
     by the fields of nodes outside it, ``lower_summed`` their sums over the lower half, and
     ``node_energy`` the log weights of the levels of its nodes that are part of these factors.
+    ``mean`` and ``square`` (coordinates, n) are conditional moments of centered embeddings given
+    all other nodes, and ``outdated`` marks the nodes for which they must be recomputed;
+    ``level_weights`` holds weights of the levels of all nodes in a forest. These three are
+    allocated only while the chain runs.
     """
 
     field: Any
@@ -84,6 +92,17 @@ class LevelWorkspace(NamedTuple):
     normalizer_before: Any
     normalizer_after: Any
     ancestors: Any
+    mean: Any
+    square: Any
+    outdated: Any
+    level_weights: Any
+    node_neighbors: Any
+    node_ties: Any
+    node_degree: Any
+    in_forest: Any
+    tree_leader: Any
+    tree_order: Any
+    parent_slot: Any
 
 
 class LevelParticles(NamedTuple):
@@ -133,17 +152,34 @@ def level_particles(
 
     work = LevelWorkspace(
         zeros(e, n), zeros(most, n), zeros(n), zeros(n), zeros(n), zeros(n), zeros(most),
-        np.zeros(most), np.zeros(e),
-        zeros(most_lower * n), zeros(most_upper * n), zeros(most_upper * n), np.zeros((k, most)), np.zeros(cells),
-        zeros(cells), zeros(cells, GROUPS), np.zeros(n, np.int32), np.zeros(n, np.int32),
+        np.zeros(most), np.zeros(e), zeros(most_lower * n), zeros(most_upper * n),
+        zeros(most_upper * n), np.zeros((k, most)), np.zeros(cells), zeros(cells),
+        zeros(cells, GROUPS), np.zeros(n, np.int32), np.zeros(n, np.int32),
         np.zeros(n_rows, np.int32), zeros(n_rows), np.zeros(n_rows, np.bool_),
         np.zeros(d, np.int64), zeros(n), zeros(n), np.zeros(n, np.int32),
+        zeros(n_rows, 0), zeros(n_rows, 0), np.zeros(d, np.bool_), zeros(0, n),
+        np.zeros((d, d), np.int32), zeros(d, d), np.zeros(d, np.int64), np.zeros(d, np.bool_),
+        np.zeros(d, np.int64), np.zeros(d, np.int64), np.zeros(d, np.int64),
     )  # fmt: skip
     states = (rng.random((d, n)) * features.n_levels[:, None]).astype(np.uint8)
     return LevelParticles(
         features, *ends, row_start, states, zeros(n_rows, n), new_streams(n, rng),
         *new_lists(n_rows), zeros(n) + 1, weighted, float(n_sweeps), 0, work,
     )  # fmt: skip
+
+
+@interface.with_buffers.register
+def with_moments(engine: LevelParticles) -> LevelParticles:
+    """Return the engine with buffers for conditional moments and forests, if it uses them."""
+    n = 0 if engine.weighted else engine.states.shape[1]
+    n_rows, n_levels = int(engine.row_start[-1]), int(engine.features.level_start[-1])
+    return engine._replace(
+        work=engine.work._replace(
+            mean=np.empty((n_rows, n), np.float32),
+            square=np.empty((n_rows, n), np.float32),
+            level_weights=np.empty((n_levels, n), np.float32),
+        )
+    )
 
 
 @interface.advance.register(LevelParticles)
@@ -409,7 +445,7 @@ def write_block_neighbors(engine, state, nodes):
 @inner
 def list_near_nodes(engine, nodes, state):
     """List the neighbors of a block's nodes, then its nodes; return the length of the list."""
-    work, features, n_nodes, count = engine.work, engine.features, engine.states.shape[0], 0
+    work, n_nodes, count = engine.work, engine.states.shape[0], 0
     for j in range(n_nodes):
         inside, near = False, False
         for b in range(nodes.size):
@@ -423,3 +459,119 @@ def list_near_nodes(engine, nodes, state):
     for b in range(nodes.size):
         work.near[count + b] = nodes[b]
     return count + nodes.size
+
+
+@interface.between_blocks.register(LevelParticles)
+def tree_sweeps_between(engine, state, number, n_blocks, rng):
+    """Run tree sweeps of the particles, evenly distributed over the blocks."""
+    before, after = number * engine.n_tree_sweeps, (number + 1) * engine.n_tree_sweeps
+    for _ in range(after // n_blocks - before // n_blocks):
+        level_tree_sweep(engine, state, rng)
+
+
+@inner
+def list_node_neighbors(engine, state):
+    """List the neighbors of every node, with the sizes of the couplings to them."""
+    work, features = engine.work, engine.features
+    work.node_degree[:] = 0
+    for k in range(state.n_members[0]):
+        edge = state.members[k]
+        i, j, total = engine.first[edge], engine.second[edge], 0.0
+        for p in range(features.group_start[edge], features.group_start[edge + 1]):
+            total += state.coupling[p] ** 2
+        for a, b in ((i, j), (j, i)):
+            work.node_neighbors[a, work.node_degree[a]] = b
+            work.node_ties[a, work.node_degree[a]] = np.float32(math.sqrt(total))
+            work.node_degree[a] += 1
+
+
+@inner
+def level_tree_sweep(engine, state, rng):
+    """Redraw a random induced forest jointly in all particles, then the other nodes one by one.
+
+    An upward pass multiplies the weights of a parent's levels by the sums over its children's, and
+    a downward pass draws levels from the roots to the leaves (equation 27).
+    """
+    work, features = engine.work, engine.features
+    neighbors, inside = work.node_neighbors, work.in_forest
+    list_node_neighbors(engine, state)
+    n_inside = sample_induced_forest(
+        neighbors, work.node_ties, work.node_degree, inside, work.tree_leader, work.tree_order,
+        work.parent_slot, rng,
+    )  # fmt: skip
+    order, above = work.tree_order, work.parent_slot
+    mark(engine, order[:n_inside], True)
+    work.shift[:] = 0.0
+    for place in range(n_inside):
+        i = order[place]
+        outside_fields(
+            i, features, engine.row_start, work.inside, work.shift, engine.neighbors,
+            engine.weights, engine.degree, engine.embedded, work.listed, work.listed_weights,
+            work.field,
+        )  # fmt: skip
+        weigh_levels(
+            features, state.bias, i, work.field, levels_of(work, features, i), work.buffer,
+            work.powers,
+        )  # fmt: skip
+    mark(engine, order[:n_inside], False)
+    for place in range(n_inside - 1, -1, -1):
+        i = order[place]
+        if above[i] >= 0:
+            parent = neighbors[i, above[i]]
+            fill_pair_weights(features, state.coupling, parent, i, work.cell_weights)
+            upward_levels(
+                levels_of(work, features, i), work.cell_weights, levels_of(work, features, parent),
+                work.buffer,
+            )  # fmt: skip
+    for place in range(n_inside):
+        i = order[place]
+        rows = levels_of(work, features, i)
+        if above[i] >= 0:
+            parent = neighbors[i, above[i]]
+            fill_pair_weights(features, state.coupling, parent, i, work.cell_weights)
+            multiply_given_parent(rows, work.cell_weights, engine.states[parent])
+        fill_uniform(engine.streams, work.uniform)
+        draw_levels(rows, work.uniform, work.buffer, engine.states[i])
+        embed_node(features, engine.row_start, i, engine.states, engine.embedded, work.values)
+    for i in range(engine.states.shape[0]):
+        if not inside[i]:
+            resample_node(
+                i, features, engine.row_start, state, engine.states, engine.embedded,
+                engine.neighbors, engine.weights, engine.degree, engine.streams, work.field,
+                work.rows, work.buffer, work.powers, work.uniform, work.values,
+            )  # fmt: skip
+        inside[i] = False
+
+
+@inner
+def levels_of(work, features, i):
+    """Weights of the levels of a node of the forest."""
+    return work.level_weights[features.level_start[i] : features.level_start[i + 1]]
+
+
+@inner
+def fill_pair_weights(features, coupling, parent, child, weights):
+    """Fill in e^energy of the pairs of levels of two coupled nodes, relative to the largest.
+
+    The weight of levels a of the parent and b of the child is entry a * n_child + b.
+    """
+    i, j = min(parent, child), max(parent, child)
+    begin = features.group_start[edge_number(features.n_levels.size, i, j)]
+    n_parent, n_child = features.n_levels[parent], features.n_levels[child]
+    start_i, start_j = features.level_start[i], features.level_start[j]
+    size_i, size_j = features.embedding_size[i], features.embedding_size[j]
+    largest = -math.inf
+    for turn in range(2):
+        for a in range(n_parent):
+            for b in range(n_child):
+                level_i, level_j = (a, b) if parent < child else (b, a)
+                energy = 0.0
+                for u in range(size_i):
+                    for v in range(size_j):
+                        product = features.embedding[start_i + level_i, u]
+                        product *= features.embedding[start_j + level_j, v]
+                        energy += coupling[begin + u * size_j + v] * product
+                largest = max(largest, energy)
+                if turn == 1:
+                    relative = max(energy - largest, FLOOR)
+                    weights[a * n_child + b] = np.float32(math.exp(relative))

@@ -25,6 +25,7 @@ from slabfield.likelihood.protocols import (
     open_block,
 )
 from slabfield.likelihood.pseudolikelihood import PseudoRows
+from slabfield.moves import absent_level_edges as absent_level_edges
 from slabfield.moves import pseudo_edge_gibbs
 from slabfield.moves.absent_edges import update_absent
 from slabfield.moves.block_flip import NO_FLIPS, NOT_PLANNED, flip_edges, list_undecided, shuffle
@@ -117,7 +118,7 @@ def update_levels(
     table, level = block.table[:size], block.level
     open_block(engine, state, nodes, table)
     changed = update_level_edges(
-        features, sums, prior, state, block, n_edges, table, level, inclusion_stats, rng
+        features, sums, prior, state, block, n_edges, table, level, 1.0, inclusion_stats, rng
     )
     update_level_biases(features, sums, prior, state, block, table, level, first, last, rng)
     if changed or last > first:

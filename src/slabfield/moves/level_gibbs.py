@@ -65,6 +65,8 @@ class LevelBlock(NamedTuple):
     edges: NDArray[np.int64]
     counts: NDArray[np.int64]
     shift: NDArray[np.float64]
+    before: NDArray[np.float64]
+    products: NDArray[np.float64]
 
 
 def new_level_block(features: LevelFeatures, k: int, n_groups: int) -> LevelBlock:
@@ -84,6 +86,8 @@ def new_level_block(features: LevelFeatures, k: int, n_groups: int) -> LevelBloc
         np.zeros((k * (k - 1) // 2, 3), np.int64),
         np.zeros(2, np.int64),
         np.zeros(features.bias_feature.shape[1]),
+        np.zeros(parameters),
+        np.zeros(n_groups),
     )
 
 
@@ -187,7 +191,9 @@ def fill_weights(pair, n, weight):
 
 
 @inner
-def update_single(features, sums, prior, state, block, table, level, edge, inclusion_stats, rng):
+def update_single(
+    features, sums, prior, state, block, table, level, edge, visit, inclusion_stats, rng
+):
     """Draw presence and the only parameter of an edge from their full conditional.
 
     On particles, the probability and the draw are corrected for noise (equation 19), and a
@@ -250,7 +256,7 @@ def update_single(features, sums, prior, state, block, table, level, edge, inclu
         probability = corrected_probability(odds, noise / (1.0 + shift))
         inclusion_stats.probability_sum[alpha] += probability
         inclusion_stats.visits[alpha] += 1
-        included = rng.random() < probability
+        included = rng.random() * visit < probability
     if included and restricted:
         value = now
         if inclusion[alpha] != 1.0 and abs(now) <= HALF_RANGE:
@@ -331,7 +337,9 @@ def group_noise(pair, n_rows, laplace, p, n):
 
 
 @inner
-def update_group(features, sums, prior, state, block, table, level, edge, inclusion_stats, rng):
+def update_group(
+    features, sums, prior, state, block, table, level, edge, visit, inclusion_stats, rng
+):
     """Update presence and all parameters of an edge by an independence sampler."""
     alpha, p, n_j = edge.number, edge.n_parameters, features.n_levels[edge.j]
     inclusion, counts, laplace, n_rows = prior.inclusion, block.counts, block.laplace, sums.n_rows
@@ -368,7 +376,8 @@ def update_group(features, sums, prior, state, block, table, level, edge, inclus
         if present:
             log_weight -= log_density(group, n_rows, laplace, p, n) - at_mode
             log_weight -= half_distance(group, laplace, p)
-        proposed = forced or rng.random() < corrected_probability(odds, noise / (1.0 + shift))
+        probability = corrected_probability(odds, noise / (1.0 + shift))
+        proposed = forced or rng.random() * visit < probability
         if proposed:
             log_weight += propose_group(laplace, p, rng)
             log_weight += log_density(laplace.value, n_rows, laplace, p, n) - at_mode
@@ -405,9 +414,12 @@ def update_group(features, sums, prior, state, block, table, level, edge, inclus
 
 @inner
 def update_level_edges(
-    features, sums, prior, state, block, n_edges, table, level, inclusion_stats, rng
+    features, sums, prior, state, block, n_edges, table, level, visit, inclusion_stats, rng
 ):
-    """Update presence and parameters of the listed edges in turn; return if any changed."""
+    """Update presence and parameters of the listed edges in turn; return if any changed.
+
+    ``visit`` is the probability with which these absent edges are visited, one if they always are.
+    """
     changed = False
     for place in range(n_edges):
         edge = level_edge_at(block.edges, block.nodes, features.group_start, place)
@@ -415,11 +427,11 @@ def update_level_edges(
             continue
         if edge.n_parameters == 1:
             moved = update_single(
-                features, sums, prior, state, block, table, level, edge, inclusion_stats, rng
+                features, sums, prior, state, block, table, level, edge, visit, inclusion_stats, rng
             )
         else:
             moved = update_group(
-                features, sums, prior, state, block, table, level, edge, inclusion_stats, rng
+                features, sums, prior, state, block, table, level, edge, visit, inclusion_stats, rng
             )
         changed = changed or moved
     return changed
