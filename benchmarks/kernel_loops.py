@@ -84,8 +84,9 @@ def repeat_flips(sums, prior, state, saved, block, start, k, plan, inclusion_sta
         block.table[:] = start
         n_undecided = list_undecided(block.edges, n_edges, plan.undecided, block.undecided)
         flip_edges(
-            sums, prior, state, block, k, n_edges, n_undecided, -1, plan, inclusion_stats, rng
-        )
+            None, sums, prior, state, block, block.table[: 1 << k], k, n_edges, n_undecided, -1,
+            plan, inclusion_stats, rng,
+        )  # fmt: skip
 
 
 @jit

@@ -24,7 +24,7 @@ compiled_newton_mode = jit(lambda laplace, n_all, n, rows, mode, neg_hessian: ne
 @pytest.fixture
 def laplace():
     rng = np.random.default_rng(5)
-    laplace = new_laplace(K)
+    laplace = new_laplace(N, 1 << K)
     laplace.features[:] = rng.normal(size=laplace.features.shape) * 0.5
     laplace.weights[:] = rng.random(1 << K)
     laplace.now[:] = rng.normal(size=N) * 0.3

@@ -119,8 +119,9 @@ def step_swaps(engine, sums, prior, group_start, state, block, plan, inclusion_s
         open_block(engine, state, block.nodes, block.table)
         n_undecided = list_undecided(block.edges, n_edges, plan.undecided, block.undecided)
         flip_edges(
-            sums, prior, state, block, k, n_edges, n_undecided, -1, plan, inclusion_stats, rng
-        )
+            None, sums, prior, state, block, block.table[: 1 << k], k, n_edges, n_undecided, -1,
+            plan, inclusion_stats, rng,
+        )  # fmt: skip
         leave_block(engine, state, block.nodes, block.table, rng)
     draw_hyper(state, prior, block.counts[1], group_start, rng)
 

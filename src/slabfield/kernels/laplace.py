@@ -59,9 +59,8 @@ class Laplace(NamedTuple):
     order: NDArray[np.int64]
 
 
-def new_laplace(k: int) -> Laplace:
-    """Return an empty approximation with workspace for blocks of up to k nodes."""
-    n, size = k * (k + 1) // 2, 1 << k
+def new_laplace(n: int, size: int) -> Laplace:
+    """Return an empty approximation with workspace for n parameters and a table of ``size``."""
 
     def zeros() -> NDArray[np.float64]:
         return np.zeros(n)

@@ -61,7 +61,7 @@ def screen_level_edge(engine, sums, prior, state, block, edge, n):
     features, work, i, j = engine.features, engine.work, edge.i, edge.j
     n_rows, n_parameters = sums.n_rows, edge.n_parameters
     scale = state.hyper[1] if n_parameters == 1 else state.hyper[state.hyper.size - 1]
-    slab, products, evidence, noise = scale**-2, block.products, 0.0, 0.0
+    slab, products, evidence, noise = scale**-2, block.residual[0], 0.0, 0.0
     for u in range(features.embedding_size[i]):
         for v in range(features.embedding_size[j]):
             p, q = engine.row_start[i] + u, engine.row_start[j] + v

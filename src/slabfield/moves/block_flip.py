@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from slabfield._jit import inner, multiply_add
+from slabfield._jit import generic, inner, multiply_add
 from slabfield.kernels.laplace import (
     factorize,
     fill_bias,
@@ -23,7 +23,7 @@ from slabfield.kernels.logistic import dot
 from slabfield.kernels.state_table import add_times, total_of
 from slabfield.moves.bounded_updates import leaves_support
 from slabfield.moves.chain_state import insert, remove
-from slabfield.moves.edge_gibbs import MOST_EDGES, edge_at, log_odds_of, scale_of
+from slabfield.moves.edge_gibbs import MOST_EDGES, Block, edge_at, log_odds_of, scale_of
 from slabfield.moves.particle_noise import MOST_SHARE, corrected_probability, noise_between
 
 # Nodes that three or more edges of one flip may span, at most
@@ -148,17 +148,41 @@ def reweight_states(table, factor):
             table[s, t] *= factor[s]
 
 
-@inner
-def init_laplace(sums, state, block, k, n_edges, scale):
-    """Set up the Laplace approximation at the present state; return whether its mode was found."""
+@generic
+def fill_parameters(block, features, sums, prior, state, k, n_edges):
+    """Fill in the block's parameters: values, sums, precisions and features; return their numbers.
+
+    The biases come first; the parameters of edge e of the block begin at ``start[e]``. Returned are
+    the number of biases, the number of all parameters and the number of cells of the table.
+    """
+
+
+@generic
+def log_density_of(block, features, sums, prior, state, values, log_sum, k, n_edges):
+    """Log posterior of the block's parameters given the structure, up to a constant.
+
+    ``laplace.gradient`` receives the biases as the field has them, not centered.
+    """
+
+
+@generic
+def store_parameters(block, features, state, k, n_edges):
+    """Write the proposed parameters to the state."""
+
+
+@fill_parameters.register(Block)
+def fill_binary_parameters(block, features, sums, prior, state, k, n_edges):
+    """Fill in one bias for every node, and one coupling for every edge."""
     laplace, edges, nodes, data_mean = block.laplace, block.edges, block.nodes, block.data_mean
-    n_rows, slab_precision, _, bias_precision = scale
-    now, n = laplace.now, k
+    _, slab_precision, _, bias_precision = scale_of(
+        sums.n_rows, state.hyper[1], prior.bias_precision
+    )
+    now = laplace.now
     for b in range(k):
         now[b] = state.bias[nodes[b]]
         laplace.linear[b], laplace.precision[b] = sums.bias[nodes[b]], bias_precision
-        laplace.order[b] = b
         fill_bias(laplace.features[b], b)
+    block.start[0] = k
     for e in range(n_edges):
         alpha, low, high, i, j, u, v = edge_at(edges, nodes, data_mean, e)
         now[k + e] = state.coupling[alpha]
@@ -167,26 +191,17 @@ def init_laplace(sums, state, block, k, n_edges, scale):
         laplace.linear[k + e] = sums.coupling[alpha] - u * sums.bias[i] - v * sums.bias[j]
         laplace.precision[k + e] = slab_precision
         fill_feature(laplace.features[k + e], low, high, u, v)
-        if state.present[alpha]:
-            laplace.order[n] = k + e
-            n += 1
-    laplace.mode[0, : k + n_edges] = now[: k + n_edges]
-    laplace.weights[:] = 0.0
-    sum_groups(block.table[: 1 << k], laplace.weights[: 1 << k])
-    return (
-        newton_mode(laplace, k + n_edges, n, n_rows, laplace.mode[0], laplace.neg_hessian[0])
-        > -math.inf
-    )
+        block.start[e + 1] = k + e + 1
+    return k, k + n_edges, 1 << k
 
 
-@inner
-def log_density_of(values, log_sum, block, k, n_edges, scale):
-    """Log posterior of the parameters given the structure, up to a constant.
-
-    ``laplace.gradient`` receives the biases as the field has them, not centered.
-    """
+@log_density_of.register(Block)
+def log_binary_density(block, features, sums, prior, state, values, log_sum, k, n_edges):
+    """Log posterior of biases and couplings, up to a constant."""
     laplace, edges, nodes, data_mean = block.laplace, block.edges, block.nodes, block.data_mean
-    n_rows, slab_precision, _, bias_precision = scale
+    n_rows, slab_precision, _, bias_precision = scale_of(
+        sums.n_rows, state.hyper[1], prior.bias_precision
+    )
     bias, linear, total = laplace.gradient, laplace.linear, -n_rows * log_sum
     for b in range(k):
         bias[b] = values[b]
@@ -203,15 +218,50 @@ def log_density_of(values, log_sum, block, k, n_edges, scale):
     return total
 
 
+@store_parameters.register(Block)
+def store_binary_parameters(block, features, state, k, n_edges):
+    """Write biases and couplings to the state."""
+    for b in range(k):
+        state.bias[block.nodes[b]] = block.laplace.gradient[b]
+    for e in range(n_edges):
+        state.coupling[block.edges[e, 0]] = block.laplace.values[k + e]
+
+
 @inner
-def gradient_noise(table, k, groups, laplace, first, n, n_rows):
+def find_present_mode(block, table, state, n_biases, n_all, n_edges, n_rows):
+    """Find the mode of the present structure; return whether it was found."""
+    laplace, n = block.laplace, n_biases
+    for b in range(n_biases):
+        laplace.order[b] = b
+    for e in range(n_edges):
+        if state.present[block.edges[e, 0]]:
+            for q in range(block.start[e], block.start[e + 1]):
+                laplace.order[n] = q
+                n += 1
+    laplace.mode[0, :n_all] = laplace.now[:n_all]
+    laplace.weights[:] = 0.0
+    sum_groups(table, laplace.weights[: table.shape[0]])
+    return (
+        newton_mode(laplace, n_all, n, n_rows, laplace.mode[0], laplace.neg_hessian[0]) > -math.inf
+    )
+
+
+@inner
+def slab_precision_of(state, n_parameters):
+    """Precision of the slab of an edge: that of edges with several parameters may be another."""
+    return state.hyper[1 if n_parameters == 1 else state.hyper.size - 1] ** -2
+
+
+@inner
+def gradient_noise(table, groups, laplace, first, n, n_rows):
     """Noise variance of the gradients of the last of n edges, in squared standard deviations.
 
     Each gradient is taken along the direction in which the parameters before it adjust.
     ``laplace.shift`` receives the variances; returned are the increase of the log evidence that
     they cause, and their sum.
     """
-    size, n_groups, scratch, raised, total = 1 << k, groups.size, laplace.scratch, 0.0, 0.0
+    size, n_groups, scratch = table.shape[0], groups.size, laplace.scratch
+    raised, total = 0.0, 0.0
     share = n_rows / total_of(laplace.power)
     for last in range(first, n):
         laplace.gradient[:last] = 0.0
@@ -223,7 +273,7 @@ def gradient_noise(table, k, groups, laplace, first, n, n_rows):
         center = dot(scratch, laplace.power) * share / n_rows
         for s in range(size):
             scratch[s] = laplace.tilt[s] * (scratch[s] - center)
-        weighted_group_sums(table[:size], scratch[:size], groups)
+        weighted_group_sums(table, scratch[:size], groups)
         noise = share * share * dot(groups, groups) * n_groups / (n_groups - 1.0)
         laplace.shift[last] = min(noise, MOST_SHARE)
         raised += 0.5 * math.log1p(noise)
@@ -252,8 +302,9 @@ def propose(laplace, n_all, n, kept):
 
 @inner
 def flip_edges(
-    sums, prior, state, block, k, n_edges, n_undecided, number, plan, inclusion_stats, rng
-):
+    features, sums, prior, state, block, table, k, n_edges, n_undecided, number, plan,
+    inclusion_stats, rng,
+):  # fmt: skip
     """Propose to toggle some edges of a block while its other parameters adjust; accept or reject.
 
     First come the flips scheduled for block ``number``, then random sets of undecided edges.
@@ -261,18 +312,17 @@ def flip_edges(
     Parameters that stay keep their standardized distances from the mode of the Laplace
     approximation, those that enter get normal ones. The proposal is accepted by Barker's rule with
     the log odds of equation 23; if the conditional is nearly normal, these are the log ratio of two
-    marginal likelihoods. Edges forced or forbidden are never flipped.
+    marginal likelihoods. Edges forced or forbidden are never flipped. ``features`` describes nodes
+    with levels, and is not used for binary ones.
     """
-    table, edges, laplace = block.table[: 1 << k], block.edges, block.laplace
+    edges, laplace, start = block.edges, block.laplace, block.start
     groups, before = block.residual[0], block.residual[1]
     present, inclusion, counts = state.present, prior.inclusion, block.counts
     n_groups, order, now, normal = table.shape[1], laplace.order, laplace.now, laplace.normal
-    features, weights, tilt, power = laplace.features, laplace.weights, laplace.tilt, laplace.power
-    scratch = laplace.scratch
+    values, weights, tilt, power = laplace.features, laplace.weights, laplace.tilt, laplace.power
+    scratch, n_rows, n_cells = laplace.scratch, sums.n_rows, table.shape[0]
     prior_a, prior_b = prior.beta_a, prior.beta_b
-    scale = scale_of(sums.n_rows, state.hyper[1], prior.bias_precision)
-    n_rows, slab_precision = scale.n_rows, scale.slab_precision
-    known, changed, log_density_now, n_all = False, False, 0.0, k + n_edges
+    known, changed, log_density_now, n_biases, n_all = False, False, 0.0, 0, 0
     first, n_planned = 0, 0
     if number >= 0:
         first = plan.move_start[number]
@@ -287,32 +337,41 @@ def flip_edges(
         if not may_flip(edges, chosen, inclusion, present):
             continue
         if not known:
-            if not changed and not init_laplace(sums, state, block, k, n_edges, scale):
-                return False
-            log_sum = tilted(now, now, n_all, features, weights, tilt, power, scratch)
-            log_density_now = log_density_of(now, log_sum, block, k, n_edges, scale)
+            if not changed:
+                n_biases, n_all, _ = fill_parameters(
+                    block, features, sums, prior, state, k, n_edges
+                )
+                if not find_present_mode(block, table, state, n_biases, n_all, n_edges, n_rows):
+                    return False
+            log_sum = tilted(now, now, n_all, values, weights, tilt, power, scratch)
+            log_density_now = log_density_of(
+                block, features, sums, prior, state, now, log_sum, k, n_edges
+            )
             if n_groups > 1:
-                tilted(laplace.mode[0], now, n_all, features, weights, tilt, power, scratch)
-                weighted_group_sums(table, tilt[: 1 << k], before)
+                tilted(laplace.mode[0], now, n_all, values, weights, tilt, power, scratch)
+                weighted_group_sums(table, tilt[:n_cells], before)
             known = True
         # order of the parameters: those that stay, then those that leave
-        n_stay = k
+        n_stay = n_biases
         for e in range(n_edges):
             stays = present[edges[e, 0]] != 0
             for m in range(size):
                 stays = stays and chosen[m] != e
             if stays:
-                order[n_stay] = k + e
-                n_stay += 1
+                for q in range(start[e], start[e + 1]):
+                    order[n_stay] = q
+                    n_stay += 1
         n_old, n_new, count = n_stay, n_stay, counts[0]
-        odds = -log_density_now
+        odds, log_slabs = -log_density_now, 0.0
         laplace.mode[1, :n_all] = laplace.mode[0, :n_all]
         for m in range(size):
-            alpha = edges[chosen[m], 0]
+            alpha, begin, end = edges[chosen[m], 0], start[chosen[m]], start[chosen[m] + 1]
             if present[alpha]:
-                order[n_old] = k + chosen[m]
-                n_old += 1
-                laplace.mode[1, k + chosen[m]] = 0.0
+                for q in range(begin, end):
+                    order[n_old] = q
+                    n_old += 1
+                    laplace.mode[1, q] = 0.0
+                log_slabs -= (end - begin) * math.log(slab_precision_of(state, end - begin))
                 count -= 1 if math.isnan(inclusion[alpha]) else 0
                 odds -= log_odds_of(inclusion, counts, alpha, count, prior_a, prior_b)
         odds += factorize(laplace.neg_hessian[0], order, n_old, laplace.factor)
@@ -325,36 +384,40 @@ def flip_edges(
                 odds -= 0.5 * total * total
         noise, shift = 0.0, 0.0
         if n_groups > 1:
-            tilted(laplace.mode[0], now, n_all, features, weights, tilt, power, scratch)
-            raised, shift = gradient_noise(table, k, groups, laplace, n_stay, n_old, n_rows)
+            tilted(laplace.mode[0], now, n_all, values, weights, tilt, power, scratch)
+            raised, shift = gradient_noise(table, groups, laplace, n_stay, n_old, n_rows)
             odds += raised
         # then those that enter
         for m in range(size):
-            alpha = edges[chosen[m], 0]
+            alpha, begin, end = edges[chosen[m], 0], start[chosen[m]], start[chosen[m] + 1]
             if not present[alpha]:
-                order[n_new] = k + chosen[m]
-                normal[n_new] = rng.standard_normal()
-                odds += 0.5 * normal[n_new] ** 2
-                laplace.shift[n_new] = 0.0
-                n_new += 1
+                for q in range(begin, end):
+                    order[n_new] = q
+                    normal[n_new] = rng.standard_normal()
+                    odds += 0.5 * normal[n_new] ** 2
+                    laplace.shift[n_new] = 0.0
+                    n_new += 1
+                log_slabs += (end - begin) * math.log(slab_precision_of(state, end - begin))
                 odds += log_odds_of(inclusion, counts, alpha, count, prior_a, prior_b)
                 count += 1 if math.isnan(inclusion[alpha]) else 0
         odds -= newton_mode(laplace, n_all, n_new, n_rows, laplace.mode[1], laplace.neg_hessian[1])
-        odds += 0.5 * (n_new - n_old) * math.log(slab_precision)
+        odds += 0.5 * log_slabs
         if odds == math.inf:
             continue
         if n_groups > 1:
             # noise at the modes: distances from them do not depend on how noise has moved them
-            weighted_group_sums(table, tilt[: 1 << k], groups)
+            weighted_group_sums(table, tilt[:n_cells], groups)
             noise = noise_between(groups, before, n_rows)
-            raised, more = gradient_noise(table, k, groups, laplace, n_stay, n_new, n_rows)
+            raised, more = gradient_noise(table, groups, laplace, n_stay, n_new, n_rows)
             odds -= raised
             noise /= 1.0 + (shift + more) / size
         propose(laplace, n_all, n_new, n_new)
-        new_sum = tilted(laplace.values, now, n_all, features, weights, tilt, power, scratch)
-        if n_groups > 1 and leaves_support(weights[: 1 << k], power[: 1 << k]):
+        new_sum = tilted(laplace.values, now, n_all, values, weights, tilt, power, scratch)
+        if n_groups > 1 and leaves_support(weights[:n_cells], power[:n_cells]):
             continue
-        odds += log_density_of(laplace.values, new_sum, block, k, n_edges, scale)
+        odds += log_density_of(
+            block, features, sums, prior, state, laplace.values, new_sum, k, n_edges
+        )
         probability = corrected_probability(odds, noise)
         if (
             probability >= LEAST_RECORDED
@@ -366,31 +429,27 @@ def flip_edges(
             continue
         if n_groups > 1:
             propose(laplace, n_all, n_new, n_stay)
-            new_sum = tilted(laplace.values, now, n_all, features, weights, tilt, power, scratch)
-            log_density_of(laplace.values, new_sum, block, k, n_edges, scale)
-        accept(state, block, k, n_edges, chosen)
+            new_sum = tilted(laplace.values, now, n_all, values, weights, tilt, power, scratch)
+            log_density_of(block, features, sums, prior, state, laplace.values, new_sum, k, n_edges)
+        store_parameters(block, features, state, k, n_edges)
+        accept(state, block, table, n_all, chosen)
         counts[0] = count
         known, changed = False, True
     return changed
 
 
 @inner
-def accept(state, block, k, n_edges, chosen):
-    """Store the proposal in the state: structure, biases and couplings, table and mode."""
-    laplace, edges = block.laplace, block.edges
-    n_all = k + n_edges
-    for b in range(k):
-        state.bias[block.nodes[b]] = laplace.gradient[b]
-    for e in range(n_edges):
-        state.coupling[edges[e, 0]] = laplace.values[k + e]
+def accept(state, block, table, n_all, chosen):
+    """Accept the proposal: structure, table and mode."""
+    laplace, n_cells = block.laplace, table.shape[0]
     laplace.now[:n_all] = laplace.values[:n_all]
     for m in range(chosen.size):
-        alpha = edges[chosen[m], 0]
+        alpha = block.edges[chosen[m], 0]
         if state.present[alpha]:
             remove(state, alpha)
         else:
             insert(state, alpha)
-    reweight_states(block.table[: 1 << k], laplace.tilt[: 1 << k])
-    sum_groups(block.table[: 1 << k], laplace.weights[: 1 << k])
+    reweight_states(table, laplace.tilt[:n_cells])
+    sum_groups(table, laplace.weights[:n_cells])
     laplace.mode[0, :n_all] = laplace.mode[1, :n_all]
     laplace.neg_hessian[0] = laplace.neg_hessian[1]

@@ -26,6 +26,7 @@ from slabfield.likelihood.protocols import (
 )
 from slabfield.likelihood.pseudolikelihood import PseudoRows
 from slabfield.moves import absent_level_edges as absent_level_edges
+from slabfield.moves import level_flip as level_flip
 from slabfield.moves import pseudo_edge_gibbs
 from slabfield.moves.absent_edges import update_absent
 from slabfield.moves.block_flip import NO_FLIPS, NOT_PLANNED, flip_edges, list_undecided, shuffle
@@ -84,8 +85,9 @@ def update_block(
     changed = update_edges(sums, prior, state, block, k, n_edges, 1.0, inclusion_stats, rng)
     n_undecided = list_undecided(block.edges, n_edges, plan.undecided, block.undecided)
     flipped = flip_edges(
-        sums, prior, state, block, k, n_edges, n_undecided, number, plan, inclusion_stats, rng
-    )
+        None, sums, prior, state, block, block.table[: 1 << k], k, n_edges, n_undecided, number,
+        plan, inclusion_stats, rng,
+    )  # fmt: skip
     update_biases(sums, prior, state, block, k, first, last, rng)
     if changed or flipped or last > first:
         leave_block(engine, state, block.nodes[:k], block.table, rng)
@@ -120,8 +122,13 @@ def update_levels(
     changed = update_level_edges(
         features, sums, prior, state, block, n_edges, table, level, 1.0, inclusion_stats, rng
     )
+    n_undecided = list_undecided(block.edges, n_edges, plan.undecided, block.undecided)
+    flipped = flip_edges(
+        features, sums, prior, state, block, table, k, n_edges, n_undecided, number, plan,
+        inclusion_stats, rng,
+    )  # fmt: skip
     update_level_biases(features, sums, prior, state, block, table, level, first, last, rng)
-    if changed or last > first:
+    if changed or flipped or last > first:
         leave_block(engine, state, nodes, table, rng)
 
 

@@ -51,8 +51,9 @@ class Block(NamedTuple):
 
     ``edges`` lists the edges of the block: the number of the edge, and the places of its ends in
     ``nodes``. ``undecided`` lists which of these may be flipped, and ``chosen`` those of one flip;
-    ``laplace`` is the workspace of flips. ``data_mean`` holds the means of all nodes in the data,
-    and ``counts`` the number of present edges that share p0, and of all edges that share it.
+    ``laplace`` is the workspace of flips, where the parameters of edge e begin at ``start[e]``.
+    ``data_mean`` holds the means of all nodes in the data, and ``counts`` the number of present
+    edges that share p0, and of all edges that share it.
     """
 
     nodes: NDArray[np.int64]
@@ -63,6 +64,7 @@ class Block(NamedTuple):
     edges: NDArray[np.int64]
     undecided: NDArray[np.int64]
     chosen: NDArray[np.int64]
+    start: NDArray[np.int64]
     laplace: Laplace
     data_mean: NDArray[np.float64]
     counts: NDArray[np.int64]
@@ -79,7 +81,8 @@ def new_block(data_mean: NDArray[np.float64], k: int, n_groups: int) -> Block:
         np.zeros((k * (k - 1) // 2, 3), np.int64),
         np.zeros(k * (k - 1) // 2, np.int64),
         np.zeros(MOST_EDGES, np.int64),
-        new_laplace(k),
+        np.zeros(k * (k - 1) // 2 + 1, np.int64),
+        new_laplace(k * (k + 1) // 2, 1 << k),
         data_mean,
         np.zeros(2, np.int64),
     )

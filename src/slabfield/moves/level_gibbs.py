@@ -37,12 +37,13 @@ from slabfield.kernels.group_laplace import (
     propose_group,
     tilt_group,
 )
+from slabfield.kernels.laplace import Laplace, new_laplace
 from slabfield.kernels.level_table import multiply_node, multiply_pair, node_cells, pair_cells
 from slabfield.kernels.logistic import dot
 from slabfield.kernels.univariate import LEAST
 from slabfield.models.levels import LevelFeatures
 from slabfield.moves.bounded_updates import HALF_RANGE, MOST_WIDTH
-from slabfield.moves.edge_gibbs import UNDECIDED, log_odds_of, toggle
+from slabfield.moves.edge_gibbs import MOST_EDGES, UNDECIDED, log_odds_of, toggle
 from slabfield.moves.particle_noise import MOST_SHARE, cell_noise, corrected_probability
 
 
@@ -52,7 +53,9 @@ class LevelBlock(NamedTuple):
     ``edges`` lists the edges of the block: the number of the edge, and the places of its ends in
     ``nodes``. ``table`` is (cells, groups of particles), and ``level`` the level of every node in
     each cell. ``order`` lists all nodes, and ``counts`` the number of present edges that share p0,
-    and of all edges that share it.
+    and of all edges that share it. ``undecided``, ``chosen``, ``start``, ``laplace`` and ``moved``,
+    the biases of the block's nodes after a flip, are workspace of flips; ``cells`` and ``group``
+    that of single edges.
     """
 
     nodes: NDArray[np.int64]
@@ -61,12 +64,17 @@ class LevelBlock(NamedTuple):
     level: NDArray[np.int64]
     pair: NDArray[np.float64]
     cells: Cells
-    laplace: GroupLaplace
+    group: GroupLaplace
     edges: NDArray[np.int64]
+    undecided: NDArray[np.int64]
+    chosen: NDArray[np.int64]
+    start: NDArray[np.int64]
+    laplace: Laplace
+    moved: NDArray[np.float64]
+    residual: NDArray[np.float64]
     counts: NDArray[np.int64]
     shift: NDArray[np.float64]
     before: NDArray[np.float64]
-    products: NDArray[np.float64]
 
 
 def new_level_block(features: LevelFeatures, k: int, n_groups: int) -> LevelBlock:
@@ -74,7 +82,7 @@ def new_level_block(features: LevelFeatures, k: int, n_groups: int) -> LevelBloc
     levels = np.sort(features.n_levels)[::-1]
     most_cells = int(np.prod(levels[:k]))
     pairs, parameters = int(levels[:2].prod()), int(np.diff(features.group_start).max(initial=1))
-    parameters = max(parameters, features.bias_feature.shape[1])
+    parameters, n_edges = max(parameters, features.bias_feature.shape[1]), k * (k - 1) // 2
     return LevelBlock(
         np.zeros(k, np.int64),
         np.arange(features.n_levels.size),
@@ -83,11 +91,16 @@ def new_level_block(features: LevelFeatures, k: int, n_groups: int) -> LevelBloc
         np.zeros((pairs, n_groups)),
         new_cells(pairs),
         new_group_laplace(parameters, pairs),
-        np.zeros((k * (k - 1) // 2, 3), np.int64),
+        np.zeros((n_edges, 3), np.int64),
+        np.zeros(n_edges, np.int64),
+        np.zeros(MOST_EDGES, np.int64),
+        np.zeros(n_edges + 1, np.int64),
+        new_laplace(n_edges * int(np.diff(features.group_start).max(initial=1)), most_cells),
+        np.zeros((k, features.bias_feature.shape[1])),
+        np.zeros((2, n_groups)),
         np.zeros(2, np.int64),
         np.zeros(features.bias_feature.shape[1]),
         np.zeros(parameters),
-        np.zeros(n_groups),
     )
 
 
@@ -342,7 +355,7 @@ def update_group(
 ):
     """Update presence and all parameters of an edge by an independence sampler."""
     alpha, p, n_j = edge.number, edge.n_parameters, features.n_levels[edge.j]
-    inclusion, counts, laplace, n_rows = prior.inclusion, block.counts, block.laplace, sums.n_rows
+    inclusion, counts, laplace, n_rows = prior.inclusion, block.counts, block.group, sums.n_rows
     group = state.coupling[edge.begin : edge.begin + p]
     slab_precision = state.hyper[state.hyper.size - 1] ** -2
     n = fill_group(features, sums, prior, state, edge, slab_precision, laplace)
@@ -520,7 +533,7 @@ def update_tied_biases(features, sums, prior, state, block, table, level, place,
     """Update the biases of a node with few parameters for its levels, by a Laplace proposal."""
     i = block.nodes[place]
     n, begin = features.n_levels[i], features.bias_start[i]
-    p, start, laplace = features.bias_start[i + 1] - begin, features.level_start[i], block.laplace
+    p, start, laplace = features.bias_start[i + 1] - begin, features.level_start[i], block.group
     bias, factor = state.bias[begin : begin + p], block.cells.tilted
     node_cells(table, level, place, block.pair[:n])
     for a in range(n):
