@@ -27,7 +27,7 @@ BIAS_SCALE = 10.0
 # sigma0 exceeds its bound with this probability under the prior without the bound
 TAIL = 1e-6
 # Attempted births or deaths, each followed by a random walk, per visit of a pair
-N_JUMPS = 2
+N_JUMPS = 4
 # Proposals of births are wider than the group given presence, in variance
 WIDENING = 1.3
 # Sweeps between two sums from the definition, which end the growth of rounding errors
@@ -436,7 +436,7 @@ def sweeps(field, state, proposal, n_rows, largest_scale, n_sweeps, tally, rng):
 
 
 def run_chain(
-    nodes: list[Node], rows: np.ndarray, n_sweeps: int, seed: int, n_warmup: int = 3000
+    nodes: list[Node], rows: np.ndarray, n_sweeps: int, seed: int, n_warmup: int = 1500
 ) -> dict[str, Any]:
     """Run a chain; return inclusion probabilities, means of groups, biases, p0 and scales.
 

@@ -16,9 +16,8 @@ BIAS_SCALE = 0.7
 def rank_p_value(model, prior, n_rows, settings, n_worlds, scale=1.0, n_bins=8):
     """Smallest p-value over all quantities, times their number.
 
-    The rank of the truth among the draws is uniform. Ties, which the spike makes, are broken
-    uniformly at random. ``scale`` multiplies the sums of the data that the sampler sees. The bias
-    scale of the prior is ``BIAS_SCALE``.
+    The rank of the truth among the draws is uniform. ``scale`` multiplies the sums of the data
+    that the sampler sees. The bias scale of the prior is ``BIAS_SCALE``.
     """
     rng = np.random.default_rng(17)
     nothing = np.zeros((1, model.n_nodes))
@@ -38,8 +37,18 @@ def rank_p_value(model, prior, n_rows, settings, n_worlds, scale=1.0, n_bins=8):
             record.present.sum(axis=1, keepdims=True),
             np.abs(record.coupling).sum(axis=1, keepdims=True),
         ])  # fmt: skip
-        below, equal = (drawn < true).sum(axis=0), (drawn == true).sum(axis=0)
-        ranks.append(below + rng.integers(0, equal + 1))
-    bins = np.array(ranks) * n_bins // (settings.n_draws + 1)
+        ranks.append(rank_among(true, drawn, rng))
+    return smallest_p_value(ranks, settings.n_draws, n_bins)
+
+
+def rank_among(true, drawn, rng):
+    """Rank of each true quantity among its draws; ties are broken uniformly at random."""
+    below, equal = (drawn < true).sum(axis=0), (drawn == true).sum(axis=0)
+    return below + rng.integers(0, equal + 1)
+
+
+def smallest_p_value(ranks, n_draws, n_bins):
+    """Smallest p-value of uniform ranks over all quantities, times their number."""
+    bins = np.array(ranks) * n_bins // (n_draws + 1)
     tests = [stats.chisquare(np.bincount(column, minlength=n_bins)).pvalue for column in bins.T]
     return min(1.0, min(tests) * len(tests))
