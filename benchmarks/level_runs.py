@@ -54,16 +54,25 @@ class Run(NamedTuple):
 
 
 def run_exact(
-    problem: Problem, n_draws: int, n_warmup: int, seed: int, thin: int = 1, block_nodes: int = 99
+    problem: Problem,
+    n_draws: int,
+    n_warmup: int,
+    seed: int,
+    thin: int = 1,
+    block_nodes: int = 99,
+    n_flips: int = 0,
 ) -> Run:
-    """Run a chain of collapsed sweeps with the table of all joint states."""
+    """Run a chain of collapsed sweeps with the table of all joint states.
+
+    ``n_flips`` is the number of block flips per sweep.
+    """
     model = problem.model
     features = model.features(problem.rows)
     d, m, k = model.n_nodes, model.n_interactions, min(block_size(features), block_nodes)
     every = np.ones(m, dtype=bool)
     plan = Plan(
         np.zeros((0, k), np.int64), 0, every, np.zeros((0, 4), np.int64), np.zeros(1, np.int64),
-        every, 0, np.arange(d)[:, None].copy(),
+        every, n_flips, np.arange(d)[:, None].copy(),
     )  # fmt: skip
     sizes = (model.n_biases, model.interactions.n_parameters, m, model.n_scales)
     chain = CollapsedChain(
