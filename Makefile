@@ -88,6 +88,7 @@ accuracy: $(STAMP)
 	$(BIN)/python benchmarks/default_accuracy.py
 	$(BIN)/python benchmarks/lattice_accuracy.py
 	$(BIN)/python benchmarks/small_fields.py
+	$(BIN)/python benchmarks/level_accuracy.py
 
 mnist: $(STAMP)
 	$(BIN)/python benchmarks/mnist.py

@@ -45,7 +45,7 @@ def test_exact_sampler_matches_the_plain_sampler(name):
     assert rms(error) < 0.004
     problem = problem_of(model_of(FIELDS[name][1]), rows)
     for options in SWEEPS:
-        runs = [run_exact(problem, 6_000, 300, seed, **options) for seed in range(3)]
+        runs = [run_exact(problem, 8_000, 300, seed, **options) for seed in range(5)]
         assert rms(np.mean([run.inclusion for run in runs], axis=0) - inclusion) < 0.01
         present, drawn = (
             np.vstack([getattr(run.record, part) for run in runs])
