@@ -572,14 +572,15 @@ def made_up_edges(probabilities: list[float], mean: float = 1.0, rhat: float = 1
 
 
 def test_the_table_shows_no_nan_and_no_rounded_certainty() -> None:
-    table = edge_table(made_up_edges([1.0, 0.9999, 0.5, 0.001, 0.0], mean=np.nan), n_first=5)
+    table = edge_table(made_up_edges([1.0, 0.9999, 0.5, 0.001, 0.0], mean=np.nan), max_rows=5)
     cells = list(table.columns[1].cells)
     assert cells == ["1.00", "> 0.99", "0.50", "< 0.01", "0.00"]
     assert list(table.columns[2].cells) == [""] * 5
+    assert edge_table(made_up_edges([0.5] * 9), max_rows=4).row_count == 4
 
 
 def test_a_coupling_that_rounds_to_zero_has_no_sign() -> None:
-    table = edge_table(made_up_edges([0.5], mean=-0.001), n_first=1)
+    table = edge_table(made_up_edges([0.5], mean=-0.001), max_rows=1)
     assert list(table.columns[2].cells) == ["0.00"]
     assert list(table.columns[3].cells) == ["0.00 to 0.00"]
 

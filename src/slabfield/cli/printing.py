@@ -42,13 +42,16 @@ def show_text(text: str) -> None:
 def show_edges(edges: pd.DataFrame) -> None:
     """Print the most probable edges and some others, and the number of all edges."""
     chosen = rows_to_print(edges["inclusion_probability"].to_numpy())
-    n_first = MAX_ROWS // 2 if len(chosen) < len(edges) else len(edges)
-    Console().print(edge_table(edges.iloc[chosen], n_first))
-    if n_first < len(edges):
-        show_text(
-            f"The {n_first} most probable of {len(edges):,} edges, then one near each lower tenth "
-            "of probability, down to the least probable; edges.csv has them all."
-        )
+    table, n_first = edge_table(edges.iloc[chosen], len(chosen)), MAX_ROWS // 2
+    if len(chosen) == len(edges):
+        Console().print(table)
+        return
+    table.rows[n_first - 1].end_section = True
+    Console().print(table)
+    show_text(
+        f"The {n_first} most probable of {len(edges):,} edges, then one near each lower tenth of "
+        "probability, down to the least probable; edges.csv has them all."
+    )
 
 
 def rows_to_print(probability: NDArray[np.float64]) -> list[int]:
@@ -64,15 +67,13 @@ def rows_to_print(probability: NDArray[np.float64]) -> list[int]:
     return [*range(n_first), *sorted({k for k in (*below, n_edges - 1) if k >= n_first})]
 
 
-def edge_table(edges: pd.DataFrame, n_first: int) -> Table:
-    """Lay out edges as a table.
+def edge_table(edges: pd.DataFrame, max_rows: int) -> Table:
+    """Lay out the first edges as a table.
 
     Parameters
     ----------
     edges : DataFrame
-        Rows of the table that ``Posterior.to_dataframe`` returns.
-    n_first : int
-        Number of rows before a line that separates them from the rest.
+        The table that ``Posterior.to_dataframe`` returns.
 
     Returns
     -------
@@ -81,16 +82,15 @@ def edge_table(edges: pd.DataFrame, n_first: int) -> Table:
     """
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("\nEdge", overflow="fold")
-    for heading in ("Inclusion\nprobability", "Coupling\nif present", "95% interval"):
+    for heading in ("Inclusion\nprobability", "Coupling\nif present", "\n95% interval"):
         table.add_column(heading, justify="right")
-    for k, edge in enumerate(edges.to_dict("records"), start=1):
+    for edge in edges.head(max_rows).to_dict("records"):
         never_present = isnan(edge["mean"])
         table.add_row(
             _plain(f"{edge['node_1']} - {edge['node_2']}"),
             _probability(edge["inclusion_probability"]),
             "" if never_present else f"{edge['mean']:z.2f}",
             "" if never_present else f"{edge['lower']:z.2f} to {edge['upper']:z.2f}",
-            end_section=k == n_first,
         )
     return table
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -55,6 +55,14 @@ SYMPTOMS = {
     "turn": Symptom("Cannot wait", HYPERACTIVITY, "has difficulty waiting for a turn"),
 }
 """The symptom in each column of the file."""
+
+
+@overload
+def load_adhd(*, return_X_y: Literal[False] = False, as_frame: bool = True) -> Bunch: ...
+
+
+@overload
+def load_adhd(*, return_X_y: Literal[True], as_frame: bool = True) -> tuple[Any, Any]: ...
 
 
 def load_adhd(*, return_X_y: bool = False, as_frame: bool = True) -> Bunch | tuple[Any, Any]:
