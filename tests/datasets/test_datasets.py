@@ -1,7 +1,6 @@
 """Data sets: the requested distribution of fields, exact rows, and real data from every source."""
 
 import gzip
-import os
 import subprocess
 import sys
 from importlib.resources import files
@@ -11,6 +10,7 @@ import pandas as pd
 import pytest
 from scipy.stats import chisquare
 
+from skips import NEEDS_DATA
 from slabfield.datasets import (
     draw_rows,
     load_adhd,
@@ -441,9 +441,7 @@ def test_messages_name_bad_mnist_files(tmp_path, tiny):
         load_mnist_patches(source=tmp_path)
 
 
-@pytest.mark.skipif(
-    not os.environ.get("SLABFIELD_DATA"), reason="SLABFIELD_DATA, the folder of data, is not set"
-)
+@NEEDS_DATA
 def test_mnist_itself():
     data = load_mnist_patches(1000, random_state=0)
     assert (data.shape, data.corner) == ((9, 12), (3, 1))
