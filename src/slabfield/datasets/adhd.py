@@ -69,11 +69,11 @@ def load_adhd(*, return_X_y: bool = False, as_frame: bool = True) -> Bunch | tup
     """Load 18 symptoms of ADHD, present or absent, in 355 children; no network is needed.
 
     Nine symptoms are of inattention and nine of hyperactivity and impulsivity, as the parents of
-    children aged 6 to 8 reported them in an interview [1]_ [2]_. 146 of the children have a
-    diagnosis of ADHD. Children with and without it were sampled separately, and the diagnosis is
+    children aged 6 to 8 reported them in an interview. 146 of the children have a diagnosis
+    of ADHD. Children with and without it were sampled separately, and the diagnosis is
     made from these symptoms: the mean correlation between two symptoms is 0.45 in all children, but
     0.09 and 0.12 within the groups. The data are under the license CC BY 4.0: whoever passes them
-    on must name the authors of [1]_.
+    on must name their authors, Silk and others.
 
     Parameters
     ----------
@@ -103,10 +103,11 @@ def load_adhd(*, return_X_y: bool = False, as_frame: bool = True) -> Bunch | tup
 
     References
     ----------
-    .. [1] Silk and others (2019). A network analysis approach to ADHD symptoms: More than the sum
-       of its parts. PLoS ONE 14(1): e0211053. https://doi.org/10.1371/journal.pone.0211053
-    .. [2] Shaffer and others (2000). NIMH Diagnostic Interview Schedule for Children Version IV.
-       Journal of the American Academy of Child and Adolescent Psychiatry 39(1): 28-38.
+    The data: Silk and others (2019). A network analysis approach to ADHD symptoms: More than the
+    sum of its parts. PLoS ONE 14(1): e0211053. https://doi.org/10.1371/journal.pone.0211053
+
+    The interview: Shaffer and others (2000). NIMH Diagnostic Interview Schedule for Children
+    Version IV. Journal of the American Academy of Child and Adolescent Psychiatry 39(1): 28-38.
 
     Examples
     --------
