@@ -125,7 +125,7 @@ def test_many_codings_are_counted() -> None:
 def prior_of(edges: object, sigma0: float | None = None) -> dict[str, Any]:
     return {
         "inclusion_prior": {"a": 2.0, "b": 8.5, "edges": edges},
-        "slab_prior": {"c": 3.0, "d": 4.0, "sigma0": sigma0},
+        "slab_prior": {"c": 3.0, "d": 4.0, "sigma0": sigma0, "max": 12.3456},
     }
 
 
@@ -134,6 +134,7 @@ def test_learned_prior() -> None:
     assert "Each of the 36 possible edges had the same prior inclusion probability p0" in text
     assert "p0, which had a Beta(2, 8.5) prior." in text
     assert "standard deviation sigma0, with a Gamma prior of shape 3 and rate 4 on 1/sigma" in text
+    assert "1/sigma0^2 and sigma0 at most 12.3." in text
     assert "Biases had normal priors with mean 0 and standard deviation 2.5." in text
     assert "(p0, sigma0, the density of the network and the log potential of the data)" in text
 
@@ -145,6 +146,7 @@ def test_fixed_p0_and_slab() -> None:
     assert "(the density of the network and the log potential of the data)" in text
     assert "p0" not in text
     assert "sigma0" not in text
+    assert "at most 12.3" not in text
     assert "Beta" not in text
 
 

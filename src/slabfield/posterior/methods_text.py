@@ -138,8 +138,10 @@ def _prior(settings: Mapping[str, Any], n_edges: int) -> list[str]:
     if "inclusion_prior" not in settings or "slab_prior" not in settings:
         return []
     slab = settings["slab_prior"]
+    bound = f" and sigma0 at most {slab['max']:.3g}" if "max" in slab else ""
     scale = (
         f"sigma0, with a Gamma prior of shape {slab['c']:g} and rate {slab['d']:g} on 1/sigma0^2"
+        f"{bound}"
         if slab["sigma0"] is None
         else f"{slab['sigma0']:g}"
     )
