@@ -70,8 +70,8 @@ def load_adhd(*, return_X_y: bool = False, as_frame: bool = True) -> Bunch | tup
 
     Nine symptoms are of inattention and nine of hyperactivity and impulsivity, as the parents of
     children aged 6 to 8 reported them in an interview. 146 of the children have a diagnosis
-    of ADHD. Children with and without it were sampled separately, and the diagnosis is
-    made from these symptoms: the mean correlation between two symptoms is 0.45 in all children, but
+    of ADHD. Children were chosen by a screening for ADHD, and the diagnosis is made
+    from these symptoms: the mean correlation between two symptoms is 0.45 in all children, but
     0.09 and 0.12 within the groups. The data are under the license CC BY 4.0: whoever passes them
     on must name their authors, Silk and others.
 
