@@ -18,6 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from helpers import run_descent
+from skips import NO_GLMNET, NO_R
 from slabfield.baselines import ChowLiuTree, L1Neighborhood, L1PseudoLikelihood
 from slabfield.baselines.neighborhood import combine
 from slabfield.baselines.node_solver import (
@@ -223,10 +224,10 @@ write.table(cbind(fit$a0, t(as.matrix(fit$beta))), sep = ",", row.names = FALSE,
 
 def test_coefficients_are_those_of_glmnet() -> None:
     if shutil.which("Rscript") is None:
-        pytest.skip("Rscript is not installed")
+        pytest.skip(NO_R)
     check = subprocess.run(["Rscript", "-e", "library(glmnet)"], capture_output=True, check=False)
     if check.returncode:
-        pytest.skip("the R package glmnet is not installed")
+        pytest.skip(NO_GLMNET)
     strengths = np.geomspace(0.1, 0.002, 8)
     script = GLMNET.replace("STRENGTHS", ", ".join(f"{s:.17g}" for s in strengths))
     table = "\n".join(",".join(map(str, row)) for row in LATTICE) + "\n"

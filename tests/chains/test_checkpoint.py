@@ -18,6 +18,7 @@ import joblib
 import numpy as np
 import pytest
 
+from skips import NEEDS_LINUX, NO_MOUNT
 from slabfield import Posterior, SpikeSlabMRF, datasets, load_posterior
 from slabfield.chains import checkpoint as checkpoints
 from slabfield.chains import collapsed_warmup, exact_chain
@@ -344,7 +345,7 @@ def tiny_disk(tmp_path: Path) -> Iterator[Callable[..., Path]]:
     def mount(options: str) -> Path:
         command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(there)]
         if os.getuid() != 0 or subprocess.run(command, capture_output=True).returncode != 0:
-            pytest.skip("mounting is not allowed here")
+            pytest.skip(NO_MOUNT)
         return there
 
     yield mount
@@ -535,7 +536,7 @@ def children_of(process: subprocess.Popen[str]) -> list[int]:
     return [int(child) for child in found.split()]
 
 
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux")
+@NEEDS_LINUX
 @pytest.mark.parametrize("how", ["Ctrl-C", "kill"])
 def test_worker_processes_stop_and_end(how: str, tmp_path: Path) -> None:
     run = start(tmp_path, script=IN_PROCESSES)

@@ -18,6 +18,7 @@ import pytest
 from test_checkpoint import KINDS_OF_RUN, assert_same, block_rows, wide_rows
 from typer.testing import CliRunner
 
+from skips import require
 from slabfield import SpikeSlabMRF, datasets, load_posterior
 from slabfield.baselines import L1Neighborhood, L1PseudoLikelihood
 from slabfield.chains import dask_client
@@ -32,7 +33,7 @@ from slabfield.reproduce.scale import SCALES
 from slabfield.reproduce.workbench import Workbench
 from slabfield.validation import InputError
 
-distributed = pytest.importorskip("distributed")
+distributed = require("distributed")
 
 SOURCES = Path(clusters.__file__).parents[2]
 STARTED = 60.0

@@ -21,7 +21,7 @@ from slabfield import datasets
 from slabfield.cli.app import app
 from slabfield.cli.option_values import parse_binarize
 from slabfield.cli.options import Likelihood, Preset
-from slabfield.cli.printing import MAX_ROWS, edge_table, summarize
+from slabfield.cli.printing import MAX_ROWS, edge_table, rows_to_print, summarize
 from slabfield.encoding import code_binary
 from slabfield.io.atomic import write_atomically
 from slabfield.io.reading import read_table
@@ -234,9 +234,9 @@ def test_input_warnings_are_printed_without_source_lines(
 def test_demo(estimator: type[FakeEstimator], tmp_path: Path) -> None:
     result = call("demo", "--out", tmp_path / "out")
     assert result.exit_code == 0, result.output
-    assert len(estimator.calls[0]["columns"]) == 16
-    assert len(pd.read_csv(tmp_path / "out" / "edges.csv")) == 120
-    assert f"The {MAX_ROWS} most probable of 120 edges" in result.output
+    assert estimator.calls[0]["columns"] == datasets.load_adhd().feature_names
+    assert len(pd.read_csv(tmp_path / "out" / "edges.csv")) == 153
+    assert f"The {MAX_ROWS // 2} most probable of 153 edges" in result.output
 
 
 def test_names_are_never_formulas_markup_or_terminal_commands(
@@ -571,12 +571,36 @@ def made_up_edges(probabilities: list[float], mean: float = 1.0, rhat: float = 1
     )
 
 
-def test_the_table_shows_few_rows_and_no_nan() -> None:
+def test_the_table_shows_no_nan_and_no_rounded_certainty() -> None:
     table = edge_table(made_up_edges([1.0, 0.9999, 0.5, 0.001, 0.0], mean=np.nan), max_rows=5)
     cells = list(table.columns[1].cells)
     assert cells == ["1.00", "> 0.99", "0.50", "< 0.01", "0.00"]
     assert list(table.columns[2].cells) == [""] * 5
     assert edge_table(made_up_edges([0.5] * 9), max_rows=4).row_count == 4
+
+
+def test_a_coupling_that_rounds_to_zero_has_no_sign() -> None:
+    table = edge_table(made_up_edges([0.5], mean=-0.001), max_rows=1)
+    assert list(table.columns[2].cells) == ["0.00"]
+    assert list(table.columns[3].cells) == ["0.00 to 0.00"]
+
+
+def test_all_of_few_edges_are_printed() -> None:
+    assert rows_to_print(np.linspace(1, 0, MAX_ROWS)) == list(range(MAX_ROWS))
+
+
+def test_of_many_edges_the_most_probable_and_one_near_each_tenth_are_printed() -> None:
+    probability = np.r_[np.full(30, 1.0), np.linspace(0.999, 0.001, 999)]
+    chosen = probability[rows_to_print(probability)]
+    np.testing.assert_allclose(chosen[:10], 1.0)
+    np.testing.assert_allclose(chosen[10:], [*np.arange(9, 0, -1) / 10, 0.001], atol=1e-9)
+
+
+def test_an_edge_is_printed_once_and_levels_that_no_edge_reaches_are_left_out() -> None:
+    certain, undecided = np.full(50, 1.0), np.array([0.95, 0.45])
+    assert rows_to_print(np.r_[certain, undecided]) == [*range(10), 51]
+    assert rows_to_print(certain) == [*range(10), 49]
+    assert rows_to_print(np.full(50, 0.05)) == [*range(10), 49]
 
 
 @pytest.mark.parametrize(("value", "threshold"), [(0.6, 0.9), (0.95, 0.99), (1.0, 0.99)])

@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 
 import slabfield
+from skips import NO_TERMINAL
 from slabfield import datasets
 from slabfield.progress import Watch, chain_progress
 from slabfield.progress import watch as watching
@@ -213,7 +214,7 @@ def test_a_run_that_converges_ends_with_0(answers: Path, tmp_path: Path) -> None
 
 def test_the_live_table_on_a_terminal(answers: Path, tmp_path: Path) -> None:
     """Run on a pseudo-terminal for standard error, with standard output piped."""
-    pty = pytest.importorskip("pty")
+    pty = pytest.importorskip("pty", reason=NO_TERMINAL)
     outer, inner = pty.openpty()
     command = [*COMMAND, "fit", str(answers), "--out", str(tmp_path / "out"), *SHORT]
     command[command.index("60")] = "4000"

@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 
 import slabfield
 from made_up_posteriors import make_up
+from skips import NEEDS_LINUX, require
 from slabfield import load_posterior
 from slabfield.chains.checkpoint import Checkpoint, read_checked, write_checked
 from slabfield.cli.app import app
@@ -375,11 +376,11 @@ for name in sys.argv[1:]:
 """
 
 
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux")
+@NEEDS_LINUX
 def test_claimed_sizes_allocate_no_memory(tmp_path: Path) -> None:
     """The process may allocate at most half a gigabyte beyond its initial memory."""
     for package in ("pyarrow", "openpyxl"):
-        pytest.importorskip(package)
+        require(package)
     from bad_files import _far_cell, _long_parquet
 
     (tmp_path / "far.xlsx").write_bytes(_far_cell())

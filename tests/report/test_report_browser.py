@@ -1,7 +1,6 @@
 """The report in headless Chromium: what it shows, how it responds, and that it is safe."""
 
 import json
-import shutil
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -13,23 +12,18 @@ import numpy as np
 import pytest
 
 from report_helpers import HOSTILE, made_up
+from skips import CHROMIUM, DRIVER, NEEDS_BROWSER, require
 from slabfield import Posterior
 from slabfield.report import write_report
 
-webdriver = pytest.importorskip("selenium.webdriver")
+webdriver = require("selenium.webdriver")
 from selenium.webdriver.chrome.service import Service  # noqa: E402
 from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 from selenium.webdriver.support.ui import Select  # noqa: E402
 
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-DRIVER = shutil.which("chromedriver")
-
-pytestmark = pytest.mark.skipif(
-    not (CHROMIUM and DRIVER),
-    reason="chromium and chromedriver are not installed (Debian: chromium, chromium-driver)",
-)
+pytestmark = NEEDS_BROWSER
 
 ARGUMENTS = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking",

@@ -17,13 +17,13 @@ def demo(
     jobs: options.Jobs = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Learn a network of 16 pixels from the handwritten digits of scikit-learn."""
+    """Learn the network of 18 symptoms of ADHD from the data of 355 children."""
     with handle_errors(quiet=quiet):
         from slabfield.cli.fit_run import FitRequest, run
         from slabfield.cli.option_values import parse_draws
-        from slabfield.datasets import load_digits_binary
+        from slabfield.datasets import load_adhd
 
-        table = load_digits_binary(pool=2)
+        table = load_adhd().data
         request = FitRequest(n_draws=parse_draws(draws), random_state=seed, n_jobs=jobs)
         converged = run(table, request, out, quiet)
     if not converged:

@@ -7,7 +7,9 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 from warnings import WarningMessage
 
+import numpy as np
 import typer
+from numpy.typing import NDArray
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -21,8 +23,10 @@ if TYPE_CHECKING:
 
     from slabfield.posterior import Posterior
 
-# Edges that are printed
+# Edges that are printed: if there are more, half of them are the most probable ones
 MAX_ROWS = 20
+# Probabilities near which a further edge is printed
+LEVELS = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
 # Fewest chains whose convergence can be assessed
 CHAINS_NEEDED = 4
 # Code of the warning that says how to continue in Python; the command line has its own line for it
@@ -35,11 +39,32 @@ def show_text(text: str) -> None:
     console.print(_plain(text), soft_wrap=not console.is_terminal)
 
 
-def show_edges(edges: pd.DataFrame, max_rows: int = MAX_ROWS) -> None:
-    """Print the most probable edges, and the number of all edges."""
-    Console().print(edge_table(edges, max_rows))
-    if len(edges) > max_rows:
-        show_text(f"The {max_rows} most probable of {len(edges)} edges; edges.csv has them all.")
+def show_edges(edges: pd.DataFrame) -> None:
+    """Print the most probable edges and some others, and the number of all edges."""
+    chosen = rows_to_print(edges["inclusion_probability"].to_numpy())
+    table, n_first = edge_table(edges.iloc[chosen], len(chosen)), MAX_ROWS // 2
+    if len(chosen) == len(edges):
+        Console().print(table)
+        return
+    table.rows[n_first - 1].end_section = True
+    Console().print(table)
+    show_text(
+        f"The {n_first} most probable of {len(edges):,} edges, then one near each lower tenth of "
+        "probability, down to the least probable; edges.csv has them all."
+    )
+
+
+def rows_to_print(probability: NDArray[np.float64]) -> list[int]:
+    """Choose which edges to print, of edges in order of falling inclusion probability.
+
+    All, if they are at most ``MAX_ROWS``. Else the first half of ``MAX_ROWS``, which may all be
+    certain, and from the rest the first edge at or below each of ``LEVELS``, and the last.
+    """
+    n_edges, n_first = len(probability), MAX_ROWS // 2
+    if n_edges <= MAX_ROWS:
+        return list(range(n_edges))
+    below = [int(np.argmax(probability <= level)) for level in LEVELS if probability[-1] <= level]
+    return [*range(n_first), *sorted({k for k in (*below, n_edges - 1) if k >= n_first})]
 
 
 def edge_table(edges: pd.DataFrame, max_rows: int) -> Table:
@@ -56,16 +81,16 @@ def edge_table(edges: pd.DataFrame, max_rows: int) -> Table:
         A row for each edge: its nodes, inclusion probability, coupling and interval.
     """
     table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("Edge", overflow="fold")
-    for heading in ("Inclusion probability", "Coupling if present", "95% interval"):
+    table.add_column("\nEdge", overflow="fold")
+    for heading in ("Inclusion\nprobability", "Coupling\nif present", "\n95% interval"):
         table.add_column(heading, justify="right")
     for edge in edges.head(max_rows).to_dict("records"):
         never_present = isnan(edge["mean"])
         table.add_row(
             _plain(f"{edge['node_1']} - {edge['node_2']}"),
             _probability(edge["inclusion_probability"]),
-            "" if never_present else f"{edge['mean']:.2f}",
-            "" if never_present else f"{edge['lower']:.2f} to {edge['upper']:.2f}",
+            "" if never_present else f"{edge['mean']:z.2f}",
+            "" if never_present else f"{edge['lower']:z.2f} to {edge['upper']:z.2f}",
         )
     return table
 

@@ -23,14 +23,27 @@ def notes_of(variables: Sequence[Variable]) -> list[str]:
     >>> notes_of([Variable.binary("sleep", ("no", "yes")), Variable.binary("work", (0, 1))])
     ["Column 'sleep': 1 = 'yes', 0 = 'no'."]
     """
-    same_rule: dict[str, list[str]] = {}
+    return [
+        f"Column{'s' if len(names) > 1 else ''} {listed([repr(name) for name in names])}: {rule}."
+        for rule, names in coding_rules(variables).items()
+    ]
+
+
+def coding_rules(variables: Sequence[Variable]) -> dict[str, list[str]]:
+    """Return each rule of encoding, and the names of its variables; plain 0 and 1 has no rule.
+
+    Examples
+    --------
+    >>> from slabfield.encoding import Variable
+    >>> from slabfield.encoding.column_notes import coding_rules
+    >>> coding_rules([Variable.binary("sleep", ("no", "yes")), Variable.binary("work", (0, 1))])
+    {"1 = 'yes', 0 = 'no'": ['sleep']}
+    """
+    rules: dict[str, list[str]] = {}
     for variable in variables:
         if not _holds_its_codes(variable):
-            same_rule.setdefault(_rule(variable), []).append(repr(variable.name))
-    return [
-        f"Column{'s' if len(group) > 1 else ''} {listed(group)}: {rule}."
-        for rule, group in same_rule.items()
-    ]
+            rules.setdefault(_rule(variable), []).append(variable.name)
+    return rules
 
 
 def _holds_its_codes(variable: Variable) -> bool:

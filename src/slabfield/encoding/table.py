@@ -41,6 +41,8 @@ class CodedTable(NamedTuple):
         Count of each row, if equal rows were merged while reading.
     weights : array of float64, optional
         Sample weight of each row, if given.
+    n_dropped : int
+        Number of rows that were dropped for missing entries.
 
     Examples
     --------
@@ -56,6 +58,7 @@ class CodedTable(NamedTuple):
     missing: NDArray[np.bool_]
     counts: Array | None = None
     weights: Array | None = None
+    n_dropped: int = 0
 
     @property
     def names(self) -> list[str]:
@@ -125,8 +128,9 @@ def code_binary(
     if sample_weight is not None:
         weights = check_weights(sample_weight, opened.columns[0].size)
     missing = np.stack([missing_in(values) for values in opened.columns], axis=1)
-    dropped: list[str] = []
+    n_dropped, dropped = 0, list[str]()
     if na == "drop" and missing.any():
+        n_dropped = int(np.count_nonzero(missing.any(axis=1)))
         weights = None if weights is None else weights[~missing.any(axis=1)]
         opened, missing, dropped = _without_rows(opened, missing)
     columns = [
@@ -158,6 +162,7 @@ def code_binary(
         opened.has_names,
         missing,
         weights=weights,
+        n_dropped=n_dropped,
     )
 
 

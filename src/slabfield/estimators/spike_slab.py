@@ -367,6 +367,9 @@ class SpikeSlabMRF(PosteriorModel):
             "bias_scale": float(self.bias_scale), **problem.prior.facts(),
             "data_fingerprint": fingerprint(table), "versions": versions(),
             "fell_back": "", "total_weight": table.total_weight, "coding": list(table.notes),
+            "weighted": table.weights is not None, "n_dropped": table.n_dropped,
+            "n_missing": int(np.count_nonzero(table.missing)),
+            "variables": [variable.as_record() for variable in table.variables],
         }  # fmt: skip
         with checkpoint.at_work() if checkpoint else nullcontext():
             if checkpoint is None:

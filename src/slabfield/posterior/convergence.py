@@ -135,12 +135,17 @@ class Convergence:
         return worst[np.argsort(ess[worst], kind="stable")]
 
     @property
+    def undecided_edges(self) -> NDArray[np.bool_]:
+        """Whether the inclusion probability of each edge is in ``UNDECIDED_RANGE``."""
+        probability, (low, high) = self.draws.edge_probability, UNDECIDED_RANGE
+        return np.asarray((probability >= low) & (probability <= high))
+
+    @property
     def unconverged_edges(self) -> NDArray[np.intp]:
         """Edges whose inclusion probability has not converged, worst first."""
-        draws, (low, high) = self.draws, UNDECIDED_RANGE
-        undecided = (draws.edge_probability >= low) & (draws.edge_probability <= high)
+        draws = self.draws
         rhat, ess = self.indicators
-        unconverged = undecided & ((rhat > RHAT_LIMIT) | ~(ess >= ESS_LIMIT))
+        unconverged = self.undecided_edges & ((rhat > RHAT_LIMIT) | ~(ess >= ESS_LIMIT))
         # Constant chains that disagree count, however few of the chains they are.
         always, never = np.zeros(unconverged.size, np.bool_), np.zeros(unconverged.size, np.bool_)
         for chain in range(draws.n_chains):

@@ -24,6 +24,7 @@ from slabfield.posterior.edge_support import LIKELY, count_edges
 from slabfield.posterior.evidence import Structure
 from slabfield.posterior.exports import write_edges
 from slabfield.posterior.graphs import Networks
+from slabfield.posterior.methods_text import methods_text
 from slabfield.posterior.storage import save_posterior
 from slabfield.validation import Message
 
@@ -224,6 +225,25 @@ class Posterior(Couplings, Structure, Networks):
             The file, in an existing folder; by convention its name ends in ``.nc``.
         """
         save_posterior(self, path)
+
+    def methods_text(self) -> str:
+        """Describe the analysis in words that a paper's section on methods can take over.
+
+        Returns
+        -------
+        str
+            One paragraph on data, coding, model, prior, sampler, convergence and versions, with all
+            numbers from this run, and after a blank line each of the references that it cites.
+
+        Examples
+        --------
+        >>> from slabfield import SpikeSlabMRF, datasets
+        >>> rows = datasets.make_block(60, random_state=0, n_groups=1).rows
+        >>> posterior = SpikeSlabMRF(n_draws=100, random_state=0).fit(rows).posterior_
+        >>> print(posterior.methods_text()[:89])
+        The conditional dependencies among 4 binary variables were estimated from 60 observations
+        """
+        return methods_text(self)
 
     def __repr__(self) -> str:
         chains, draws = self.draws.p0.shape

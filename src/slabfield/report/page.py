@@ -80,10 +80,11 @@ def make_page(posterior: Posterior) -> str:
         convergence_note="the chains agree" if posterior.converged else "read with care",
         state="good" if posterior.converged else "bad",
         verdict=escape(verdict(posterior)),
-        sentences="\n".join(f"<p>{escape(text)}</p>" for text in sentences(posterior)),
+        sentences=_paragraphs(sentences(posterior)),
         warnings=_warnings(posterior.warnings),
         settings=_definitions(main_settings(posterior)),
         all_settings=escape(all_settings(posterior)),
+        methods=_paragraphs(posterior.methods_text().split("\n\n")),
         version=escape(slabfield.__version__),
     )
 
@@ -116,6 +117,10 @@ def _safe_json(payload: dict[str, Any]) -> str:
     for letter in "<>&":
         text = text.replace(letter, f"\\u{ord(letter):04x}")
     return text
+
+
+def _paragraphs(texts: Iterable[str]) -> str:
+    return "\n".join(f"<p>{escape(text)}</p>" for text in texts)
 
 
 def _warnings(texts: Iterable[str]) -> str:
