@@ -53,15 +53,15 @@ def compare(
 
     Writes compare.csv and compare.png. Only slabfield uses the prior knowledge about edges.
     """
-    with handle_errors(quiet=quiet):
+    with handle_errors(quiet=quiet, options={"na='impute'": None}):
         from slabfield.cli.comparison_table import run_comparison
         from slabfield.cli.printing import show_text
         from slabfield.cli.table_options import read_request
 
         table, request, notes = read_request(
-            file, columns=columns, drop=drop, sheet=sheet, binarize=binarize, na=options.Missing(na),
-            na_values=na_values, levels=levels, encoding=encoding, decimal=decimal, slab=slab,
-            forbid=forbid,
+            file, columns=columns, drop=drop, sheet=sheet, binarize=binarize,
+            na=options.Missing(na), na_values=na_values, levels=levels, encoding=encoding,
+            decimal=decimal, slab=slab, forbid=forbid,
             require=require, inclusion=inclusion, communities=communities, within=within,
             between=between, likelihood=likelihood, chains=chains, draws=draws,
             time_budget=time_budget, warmup=warmup, seed=seed, jobs=jobs,

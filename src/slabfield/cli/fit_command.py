@@ -53,12 +53,12 @@ def fit(
         from slabfield.cli.table_options import read_request
 
         table, request, notes = read_request(
-            file, columns=columns, drop=drop, sheet=sheet, binarize=binarize, na=na, na_values=na_values,
-            levels=levels, encoding=encoding, decimal=decimal, slab=slab, forbid=forbid,
-            require=require, inclusion=inclusion, communities=communities, within=within,
-            between=between, likelihood=likelihood, preset=preset, chains=chains, draws=draws,
-            time_budget=time_budget, warmup=warmup, seed=seed, jobs=jobs, max_memory=max_memory,
-            counted=True,
+            file, columns=columns, drop=drop, sheet=sheet, binarize=binarize, na=na,
+            na_values=na_values, levels=levels, encoding=encoding, decimal=decimal, slab=slab,
+            forbid=forbid, require=require, inclusion=inclusion, communities=communities,
+            within=within, between=between, likelihood=likelihood, preset=preset, chains=chains,
+            draws=draws, time_budget=time_budget, warmup=warmup, seed=seed, jobs=jobs,
+            max_memory=max_memory, counted=True,
         )  # fmt: skip
         for note in () if quiet else notes:
             show_text(note)

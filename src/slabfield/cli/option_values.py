@@ -101,7 +101,7 @@ def parse_na_values(
             raise InputError(
                 "invalid-na-values-option",
                 "--na-values must be values separated by commas, or a column, a colon and its "
-                "values; got {value!r}. Pass for example --na-values 9,99, or --na-values sleep:99.",
+                "values; got {value!r}. Pass for example --na-values 9,99 or --na-values sleep:99.",
                 value=text,
             )
         if colon:

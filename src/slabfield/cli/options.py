@@ -86,8 +86,8 @@ NaValues = Annotated[
     typer.Option(
         metavar="V,V,...|NAME:V,V,...",
         rich_help_panel=DATA,
-        help="Values that stand for missing answers, such as 9,99, in all columns or in column NAME "
-        "(NAME:none: it has no such values). Repeatable.",
+        help="Values that stand for missing answers, such as 9,99, in all columns or in NAME "
+        "(NAME:none if it has none). Repeatable.",
     ),
 ]
 Levels = Annotated[

@@ -86,8 +86,9 @@ def _shown_levels(levels: Mapping[str, Sequence[object]]) -> str:
 def _joined(values: object) -> str:
     """Join values with commas, each in quotes if it contains one."""
     several = isinstance(values, Sequence) and not isinstance(values, str)
+    items: Any = values if several else [values]
     line = io.StringIO()
-    csv.writer(line).writerow(map(_shown_number, values if several else [values]))
+    csv.writer(line).writerow([_shown_number(item) for item in items])
     return line.getvalue().rstrip("\r\n")
 
 
@@ -140,7 +141,8 @@ def as_option(parameter: Parameter, options: Mapping[str, str | None] = OPTIONS)
     parameter : Parameter
         The parameter.
     options : mapping from str to str or None
-        The option of each parameter; None if the command has none.
+        The option of each parameter, or of a parameter with a value (``na='drop'``); None if the
+        command has none.
 
     Returns
     -------
@@ -153,7 +155,7 @@ def as_option(parameter: Parameter, options: Mapping[str, str | None] = OPTIONS)
     >>> as_option(Parameter("n_draws", 100)), as_option(Parameter("max_draws"))
     ('--draws 100', 'max_draws (in Python)')
     """
-    option = options.get(parameter.name)
+    option = options.get(str(parameter), options.get(parameter.name))
     if option is None:
         return f"{parameter} (in Python)"
     if not parameter.has_value:

@@ -63,7 +63,8 @@ def read_request(
     file : Path
         The table.
     columns, drop, sheet, binarize, na, na_values, levels, encoding, decimal, slab, forbid, \
-require, inclusion, communities, within, between, likelihood, preset, chains, draws, time_budget, warmup, seed, jobs, max_memory
+require, inclusion, communities, within, between, likelihood, preset, chains, draws, \
+time_budget, warmup, seed, jobs, max_memory
         The options of the same names.
     counted : bool
         Whether a large file may be read in chunks, into its distinct rows.

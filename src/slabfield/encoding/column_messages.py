@@ -66,8 +66,8 @@ def _codes(bad: Sequence[Column], columns: Sequence[Column]) -> Message:
     return Message(
         "likely-missing-codes",
         "Likely codes for missing answers must be stated to be missing or to be answers; found "
-        "{found}.\nIf they are missing, pass {na_values}, with {drop} or {impute}. If not, "
-        "{answers}.",
+        "{found}.\nIf they are missing, pass {na_values} together with {drop} or {impute}. "
+        "If not, {answers}.",
         {
             "found": found,
             "na_values": Parameter("na_values", _advised_codes(bad, columns)),

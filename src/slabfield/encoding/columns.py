@@ -27,6 +27,10 @@ IDENTIFIER_ROWS = 5
 
 CONVENTIONS = {
     "no": "yes",
+    "nein": "ja",
+    "nee": "ja",
+    "nej": "ja",
+    "nei": "ja",
     "n": "y",
     "false": "true",
     "f": "t",
@@ -130,9 +134,9 @@ def word_column(
     >>> import numpy as np
     >>> from slabfield.encoding.column_rules import UNSTATED
     >>> from slabfield.encoding.columns import word_column
-    >>> column = word_column("sleep", np.zeros(0), {"Yes": 2, "yes ": 1, "no": 4}, 0, UNSTATED)
+    >>> column = word_column("sleep", np.zeros(0), {"Yes": 1, "yes ": 2, "no": 4}, 0, UNSTATED)
     >>> column.distinct, column.spellings
-    (['Yes', 'no'], {'Yes': ('Yes', 'yes ')})
+    (['no', 'yes'], {'yes': ('Yes', 'yes ')})
     """
     spellings = group_spellings(counts, label_key(rules.levels or ()))
     distinct = sorted(spellings, key=str)
@@ -147,25 +151,31 @@ def word_column(
     )
 
 
-def group_spellings(words: Iterable[Any], key: Key) -> dict[Any, list[Any]]:
+def group_spellings(counts: Mapping[Any, int], key: Key) -> dict[Any, list[Any]]:
     """Return the labels of a column of words, each with its spellings in order.
 
-    The label is the first spelling, without surrounding blanks; capitals come first.
+    The label is the most frequent spelling, without surrounding blanks.
 
     Examples
     --------
     >>> from slabfield.encoding.columns import group_spellings
     >>> from slabfield.encoding.labels import folded
-    >>> group_spellings(["yes", "Yes ", "no"], folded)
-    {'no': ['no'], 'Yes': ['Yes ', 'yes']}
+    >>> group_spellings({"yes": 3, "Yes ": 1, "no": 4}, folded)
+    {'no': ['no'], 'yes': ['Yes ', 'yes']}
     """
     groups: dict[Any, list[Any]] = {}
-    for word in sorted(words, key=str):
+    for word in sorted(counts, key=str):
         groups.setdefault(key(word), []).append(word)
-    return {
-        min((x.strip() for x in raw), key=str) if isinstance(raw[0], str) else raw[0]: raw
-        for raw in groups.values()
-    }
+    return {_most_frequent(raw, counts): raw for raw in groups.values()}
+
+
+def _most_frequent(spellings: Sequence[Any], counts: Mapping[Any, int]) -> Any:
+    if not isinstance(spellings[0], str):
+        return spellings[0]
+    times: Counter[str] = Counter()
+    for text in spellings:
+        times[text.strip()] += counts[text]
+    return max(times, key=lambda text: times[text])
 
 
 def _unexplained(distinct: Sequence[Any], rules: ColumnRules) -> tuple[list[Any], list[Any]]:
@@ -218,7 +228,10 @@ def typed_values(values: NDArray[Any]) -> tuple[NDArray[Any], Kind]:
     if all_are((bool, np.bool_)):
         return values.astype(bool), "bool"
     if all_are(Real):
-        return _as_numbers(values, whole=all_are(Integral)), "number"
+        try:
+            return _as_numbers(values, whole=all_are(Integral)), "number"
+        except OverflowError:  # whole numbers beyond the range of floats
+            return values, "word"
     return values, "word"
 
 
@@ -245,7 +258,7 @@ def find_faults(column: Column, n_rows: int, threshold: float | None) -> list[Fa
     if column.outside:
         faults.append("levels")
     if column.n_missing:
-        return [*faults, "missing"]
+        faults.append("missing")
     if column.kind == "number" and not np.all(np.isfinite(column.distinct)):
         return [*faults, "infinite"]
     answers = column._replace(distinct=column.answers)

@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 from slabfield.encoding.column_rules import Levels, NaValues
 from slabfield.encoding.streaming import MixedColumns, RowCounter
 from slabfield.encoding.table import CodedTable
+from slabfield.encoding.thresholds import Binarize
 from slabfield.io.decimal_commas import (
     check_decimal,
     convert_commas,
@@ -59,7 +60,7 @@ Select = Callable[[Sequence[str]], Sequence[str]]
 def read_counted(
     path: Path,
     select: Select | None = None,
-    binarize: float | dict[str, float] | None = None,
+    binarize: Binarize = None,
     chunk_rows: int | None = None,
     na: str = "error",
     na_values: NaValues = None,
@@ -126,12 +127,22 @@ def read_counted(
                 break
             except MixedColumns as mixed:
                 text.as_text |= mixed.names
+            except _NewCommas as found:
+                text.with_commas |= found.names
             except UnicodeDecodeError:
                 if not text.try_next():
                     raise
     if notes is not None:
         notes += text.notes(path)
     return table
+
+
+class _NewCommas(Exception):
+    """Columns in which decimal commas were found; they must be read as text from the beginning."""
+
+    def __init__(self, names: set[str]) -> None:
+        super().__init__(names)
+        self.names = names
 
 
 class _TextOptions:
@@ -142,7 +153,7 @@ class _TextOptions:
         self.n_failed = 0
         self.used = encoding or UTF_8
         self.as_text: set[str] = set()
-        self.with_commas: dict[str, None] = {}
+        self.with_commas: set[str] = set()
 
     def choose(self, head: bytes) -> str:
         """Return the encoding to read a file with, given its first bytes."""
@@ -157,7 +168,7 @@ class _TextOptions:
 
     def notes(self, path: Path) -> list[str]:
         """Return notes on what was guessed."""
-        commas = [name for name in self.with_commas if name not in self.as_text]
+        commas = sorted(self.with_commas - self.as_text)
         return [*notes_of_encoding(path, self.used, self.given), *notes_of_commas(commas)]
 
 
@@ -227,13 +238,14 @@ def _text_chunks(
                 sep=delimiter,
                 names=names,
                 **CSV_OPTIONS,
-                dtype=dict.fromkeys(options.as_text, str),
+                dtype=dict.fromkeys(options.as_text | options.with_commas, str),
                 chunksize=chunk_rows or max(1, CHUNK_CELLS // len(names)),
             ):
                 part = chunk[kept].copy()
                 if with_commas:
-                    found = convert_commas(part, options.as_text)
-                    options.with_commas |= dict.fromkeys(found)
+                    found = set(convert_commas(part, options.as_text, options.with_commas))
+                    if not found <= options.with_commas:
+                        raise _NewCommas(found)
                 yield part
 
     return kept, chunks()

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from slabfield.encoding.labels import as_number, folded
+from slabfield.io.missing_marks import MISSING_MARKS
 
 CODES_ABOVE = frozenset(
     {7, 8, 9, 66, 77, 88, 97, 98, 99, 666, 777, 888, 997, 998, 999, 7777, 8888, 9997, 9998, 9999}
@@ -22,13 +23,6 @@ SMALLEST_ALONE = 7
 
 ONE_DIGIT = 10
 """Codes closer to 0 than this are codes only in columns of whole numbers."""
-
-WORDS = frozenset(
-    {".", "..", "?", "-", "--", "*", "na", "n/a", "n.a.", "nan", "null", "k.a.", "missing"}
-    | {"unknown", "don't know", "dont know", "dk", "refused", "no answer", "not answered"}
-    | {"not applicable", "prefer not to say"}
-)
-"""Texts that often stand for a missing answer, in lower case."""
 
 
 class AnswerRange(NamedTuple):
@@ -106,8 +100,8 @@ def _beyond(candidates: Sequence[float], edge: float, gap: float) -> list[float]
 def likely_codes(distinct: Sequence[Any]) -> list[Any]:
     """Return the distinct values of a column that are likely codes for missing answers.
 
-    In a column of words these are the texts in `WORDS` (a minus sign only where there is no plus),
-    and numbers among the usual codes beside words.
+    In a column of words these are the texts in `MISSING_MARKS` (a minus sign only where there is no
+    plus), and numbers among the usual codes beside words.
 
     Examples
     --------
@@ -115,7 +109,7 @@ def likely_codes(distinct: Sequence[Any]) -> list[Any]:
     >>> likely_codes(["no", "yes", "?", "99"]), likely_codes(["-", "+"])
     (['?', '99'], [])
     """
-    marks = {x for x in distinct if isinstance(x, str) and folded(x) in WORDS}
+    marks = {x for x in distinct if isinstance(x, str) and folded(x) in MISSING_MARKS}
     if "+" in map(folded, distinct):
         marks -= {x for x in marks if folded(x) == "-"}
     if len(marks) == len(distinct):  # nothing to compare with

@@ -390,8 +390,8 @@ class RowCounter:
         columns = [fault.column for fault in found]
         raise InputError(
             "invalid-columns-in-file",
-            "{faults}\nThis was found in row {row:,} below the column names of {path}; the rest of "
-            "the file was not read.",
+            "{faults}\nThe first fault is in row {row:,} below the column names of {path}; the "
+            "rest of the file was not read.",
             faults=describe_faults(faults, columns, self.n_rows, True),
             row=self.n_read + min(fault.place for fault in found) + 1,
             path=self.path,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from slabfield.io.missing_marks import MISSING_MARKS
 from slabfield.validation.errors import InputError, Parameter, listed, shown_value
 
 if TYPE_CHECKING:
@@ -48,11 +49,14 @@ def looks_for_commas(delimiter: str, decimal: str | None) -> bool:
     return delimiter != "," if decimal is None else decimal == ","
 
 
-def convert_commas(table: pd.DataFrame, as_text: Collection[str] = ()) -> list[str]:
+def convert_commas(
+    table: pd.DataFrame, as_text: Collection[str] = (), expected: Collection[str] = ()
+) -> list[str]:
     """Convert columns of numbers with decimal commas in place, and return their names.
 
-    A column is converted if some value has a decimal comma and every value with a digit is a
-    number; values without digits, which may be codes for missing answers, are left as they are.
+    A column is converted if some value has a decimal comma and every value is a number; texts that
+    often stand for a missing answer are left as they are.
+    Columns in `as_text` are left alone; those in `expected` are converted without a comma as well.
 
     Examples
     --------
@@ -68,7 +72,10 @@ def convert_commas(table: pd.DataFrame, as_text: Collection[str] = ()) -> list[s
     for name in table.columns:
         if name in as_text or pd.api.types.is_numeric_dtype(table[name].dtype):
             continue
-        numbers = _numbers_in(table[name].dropna().unique().tolist())
+        distinct = table[name].dropna().unique().tolist()
+        if not all(isinstance(value, str) for value in distinct):
+            continue
+        numbers = _numbers_in(distinct, name in expected)
         if numbers:
             column = table[name].astype(object).map(lambda x, own=numbers: own.get(x, x))
             table[name] = column.infer_objects()
@@ -76,10 +83,10 @@ def convert_commas(table: pd.DataFrame, as_text: Collection[str] = ()) -> list[s
     return converted
 
 
-def _numbers_in(distinct: Sequence[Any]) -> dict[str, float]:
+def _numbers_in(distinct: Sequence[str], without_comma: bool) -> dict[str, float]:
     """Return the numbers that texts stand for; none if they are not numbers with commas."""
-    texts = [x for x in distinct if isinstance(x, str) and any(letter.isdigit() for letter in x)]
-    if not any("," in text for text in texts):
+    texts = [x for x in distinct if x.strip().casefold() not in MISSING_MARKS]
+    if not without_comma and not any("," in text for text in texts):
         return {}
     if not all(NUMBER.fullmatch(text.strip()) for text in texts):
         return {}
