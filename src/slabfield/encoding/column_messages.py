@@ -118,14 +118,12 @@ def _advised_codes(
     bad: Sequence[Column], columns: Sequence[Column]
 ) -> list[Any] | dict[str, list[Any]]:
     """Return the codes for all columns, or by column where a code is an answer in another one."""
-    codes = list(dict.fromkeys(code for column in bad for code in column.suspected))
-    keys = {value_key()(code) for code in codes}
-    answers = {
-        value_key()(x) for column in columns if column.kind != "bool" for x in column.answers
-    }
-    if keys & answers:
-        return {column.name: list(column.suspected) for column in bad}
-    return codes
+    key = value_key()
+    codes = {key(code): _tidy(code) for column in bad for code in column.suspected}
+    coded = [column for column in columns if column.kind not in ("bool", "object")]
+    if any(key(x) in codes for column in coded for x in column.answers):
+        return {column.name: [_tidy(code) for code in column.suspected] for column in bad}
+    return list(codes.values())
 
 
 def _outside_levels(bad: Sequence[Column]) -> Message:

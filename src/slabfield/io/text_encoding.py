@@ -16,7 +16,7 @@ UTF_8, UTF_16 = "utf-8-sig", "utf-16"
 WESTERN = ("cp1252", "latin-1")
 """Encodings of Western European languages, tried in this order where a file is not UTF-8."""
 
-SHOWN_NAMES = {"cp1252": "Windows-1252", "latin-1": "Latin-1", UTF_16: "UTF-16"}
+SHOWN_NAMES = {UTF_8: "UTF-8", "cp1252": "Windows-1252", "latin-1": "Latin-1", UTF_16: "UTF-16"}
 
 # Characters that no text holds
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1f]")
@@ -88,8 +88,8 @@ def wrong_encoding(path: Path, encoding: str, byte: int, line: int | None = None
     """Return the error about a byte that is not part of text in an encoding."""
     return InputError(
         "wrong-encoding",
-        "{path} must be text in {name}; found a byte that is not, 0x{byte:02x}{where}. Name its "
-        "encoding with {encoding}, or save it with the encoding UTF-8.",
+        "{path} must be text in {name}; found a byte that is not, 0x{byte:02x}{where}. Name "
+        "another encoding with {encoding}, or save it with the encoding UTF-8.",
         path=path,
         name=SHOWN_NAMES.get(encoding, encoding),
         byte=byte,
