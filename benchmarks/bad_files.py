@@ -61,7 +61,7 @@ TEXTS: dict[str, tuple[str, bytes]] = {
         "table.csv",
         b"\n".join(b",".join(b"%s%d" % (v, k) for k in range(20_001)) for v in (b"a", b"1", b"0")),
     ),
-    "control characters": ("table.csv", b"sleep,work\n0,1\n\x01,0\n"),
+    "bytes that are no text": ("table.csv", b"sleep,work\n0,1\n\x01\xff,0\n"),
     "two spellings and a mark": ("table.csv", b"sleep,work\nyes,1\nYes,0\nno,1\n.,1\n"),
     "decimal commas": ("table.csv", b"dose;work\n1,5;1\n2;0\n2,5;1\n-99;0\n"),
     "half of a UTF-16 file": ("table.csv", "sleep,work\n0,1\n".encode("utf-16")[:-1]),

@@ -249,7 +249,7 @@ def test_any_file_is_encoded_in_chunks_as_it_is_whole(
 
 
 @pytest.mark.parametrize(
-    "content", [b"\x1f\x8b broken", b"PAR1 broken", b"a,b\n\x01\x02,1\n", b"PK\x03\x04"]
+    "content", [b"\x1f\x8b broken", b"PAR1 broken", b"a,b\n\x01\xff,1\n", b"PK\x03\x04"]
 )
 def test_damaged_files_get_a_message(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "table"

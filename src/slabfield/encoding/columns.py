@@ -161,7 +161,7 @@ def group_spellings(counts: Mapping[Any, int], key: Key) -> dict[Any, list[Any]]
     >>> from slabfield.encoding.columns import group_spellings
     >>> from slabfield.encoding.labels import folded
     >>> group_spellings({"yes": 3, "Yes ": 1, "no": 4}, folded)
-    {'no': ['no'], 'yes': ['Yes ', 'yes']}
+    {'yes': ['Yes ', 'yes'], 'no': ['no']}
     """
     groups: dict[Any, list[Any]] = {}
     for word in sorted(counts, key=str):

@@ -32,10 +32,11 @@ from slabfield.io.delimited import (
 from slabfield.io.reading import refuse_text_options, require_package
 from slabfield.io.text_encoding import (
     UTF_8,
+    WESTERN,
     check_encoding,
     encodings_to_try,
     notes_of_encoding,
-    refuse_control,
+    refuse_not_text,
     wrong_encoding,
 )
 from slabfield.validation.errors import InputError, check_width
@@ -161,6 +162,11 @@ class _TextOptions:
         self.used = self.tried[min(self.n_failed, len(self.tried) - 1)]
         return self.used
 
+    @property
+    def guessed(self) -> bool:
+        """Whether the encoding is a guess that fits bytes of any kind."""
+        return self.given is None and self.used in WESTERN
+
     def try_next(self) -> bool:
         """Go on to the next encoding that the file may have, if there is one."""
         self.n_failed += 1
@@ -220,7 +226,7 @@ def _text_chunks(
     # the head may end within a character
     decoder = getincrementaldecoder(encoding)()
     text = decoder.decode(head, final=len(head) < HEAD_BYTES)
-    refuse_control(path, text)
+    refuse_not_text(path, text, options.guessed)
     refuse_empty(path, text)
     delimiter = find_delimiter(path, text)
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
@@ -232,7 +238,7 @@ def _text_chunks(
 
     def chunks() -> Iterator[pd.DataFrame]:
         # all columns are parsed: with usecols, pandas would not notice lines with too many fields
-        with _CheckedText(path, file, encoding) as lines:
+        with _CheckedText(path, file, options) as lines:
             for chunk in pd.read_csv(
                 lines,
                 sep=delimiter,
@@ -254,13 +260,13 @@ def _text_chunks(
 class _CheckedText(io.TextIOWrapper):
     """The text of a file, which is refused where it is not text."""
 
-    def __init__(self, path: Path, file: IO[bytes], encoding: str) -> None:
-        super().__init__(file, encoding=encoding, newline="")
-        self.path = path
+    def __init__(self, path: Path, file: IO[bytes], options: _TextOptions) -> None:
+        super().__init__(file, encoding=options.used, newline="")
+        self.path, self.guessed = path, options.guessed
 
     def read(self, size: int | None = -1, /) -> str:
         text = super().read(size)
-        refuse_control(self.path, text)
+        refuse_not_text(self.path, text, self.guessed)
         return text
 
 

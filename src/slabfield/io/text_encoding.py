@@ -18,7 +18,7 @@ WESTERN = ("cp1252", "latin-1")
 
 SHOWN_NAMES = {UTF_8: "UTF-8", "cp1252": "Windows-1252", "latin-1": "Latin-1", UTF_16: "UTF-16"}
 
-# Characters that no text holds
+# Characters that are not expected in text; bytes of any kind are valid in Western encodings
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1f]")
 
 
@@ -68,7 +68,7 @@ def decode(path: Path, content: bytes, encoding: str | None) -> tuple[str, str]:
     """Return the text of a file, and the encoding with which it was decoded."""
     tried = encodings_to_try(content, encoding)
     if b"\0" in content and encoding is None and tried[0] != UTF_16:
-        refuse_control(path, "\0")
+        refuse_not_text(path, "\0", guessed=False)
     failure: UnicodeDecodeError | None = None
     for name in tried:
         try:
@@ -76,7 +76,7 @@ def decode(path: Path, content: bytes, encoding: str | None) -> tuple[str, str]:
         except UnicodeDecodeError as error:
             failure = error
             continue
-        refuse_control(path, text)
+        refuse_not_text(path, text, guessed=encoding is None and name in WESTERN)
         return text, name
     assert failure is not None
     raise wrong_encoding(
@@ -98,9 +98,9 @@ def wrong_encoding(path: Path, encoding: str, byte: int, line: int | None = None
     )
 
 
-def refuse_control(path: Path, text: str) -> None:
-    """Refuse a file with control characters, which text does not contain."""
-    if CONTROL.search(text):
+def refuse_not_text(path: Path, text: str, guessed: bool) -> None:
+    """Refuse a file with NUL, or with any control character if its encoding was guessed."""
+    if CONTROL.search(text) if guessed else "\0" in text:
         raise InputError(
             "not-text",
             "{path} must be a text file; found bytes that are not text. Save the table as CSV "
