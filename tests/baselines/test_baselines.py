@@ -6,6 +6,7 @@ import itertools
 import pickle
 import shutil
 import subprocess
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -498,7 +499,14 @@ def test_a_tree_without_smoothing_refuses_an_empty_cell() -> None:
         ChowLiuTree(smoothing=0).fit([[0, 0], [1, 1], [1, 0], [0, 0]])
 
 
-@pytest.mark.parametrize("baseline", [L1Neighborhood, L1PseudoLikelihood, ChowLiuTree])
+@pytest.mark.parametrize(
+    "baseline",
+    [
+        partial(L1Neighborhood, strength=0.05),
+        partial(L1PseudoLikelihood, strength=0.05),
+        ChowLiuTree,
+    ],
+)
 def test_codes_for_missing_answers(baseline: Any) -> None:
     frame = pd.DataFrame(
         make_block(80, random_state=0, n_groups=1).rows, columns=list("abcdef")[:4]

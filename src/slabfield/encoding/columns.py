@@ -107,7 +107,7 @@ def read_column(
     {9: 2}
     """
     missing = rules.missing_in(values) if missing is None else missing
-    present, kind = answers_in(values[~missing] if missing.any() else values, rules)
+    present, kind = answers_in(values[~missing] if missing.any() else values)
     n_missing = values.size - present.size
     if kind == "word":
         try:
@@ -183,26 +183,22 @@ def _unexplained(distinct: Sequence[Any], rules: ColumnRules) -> tuple[list[Any]
     return [] if rules.settled else likely_codes(distinct), rules.outside_levels(distinct)
 
 
-def answers_in(values: NDArray[Any], rules: ColumnRules) -> tuple[NDArray[Any], Kind]:
+def answers_in(values: NDArray[Any]) -> tuple[NDArray[Any], Kind]:
     """Return values that are not missing as an array of their kind, and the kind.
 
-    Where codes of missing entries are stated, numbers that are written as text are numbers: other
-    text in their column, which made all of it text, was one of the codes.
+    Numbers that are all written as text are numbers: a mark for missing answers or a blank, which
+    made all of the column text, may have been among them.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from slabfield.encoding.column_rules import UNSTATED, ColumnRules
     >>> from slabfield.encoding.columns import answers_in
-    >>> answers_in(np.array(["2", "1"], dtype=object), ColumnRules(na_values=(".",)))
+    >>> answers_in(np.array(["2", "1"], dtype=object))
     (array([2, 1]), 'number')
     """
     present, kind = typed_values(values)
-    if kind == "word" and rules.na_values:
-        numbers = numbers_in_text(present)
-        if numbers is not None:
-            return numbers, "number"
-    return present, kind
+    numbers = numbers_in_text(present) if kind == "word" else None
+    return (present, kind) if numbers is None else (numbers, "number")
 
 
 def typed_values(values: NDArray[Any]) -> tuple[NDArray[Any], Kind]:

@@ -122,8 +122,13 @@ def numbers_in_text(values: NDArray[Any]) -> NDArray[Any] | None:
     >>> numbers_in_text(np.array(["1", "2"], dtype=object))
     array([1, 2])
     """
-    numbers = [as_number(value) for value in values.tolist()]
-    if not numbers or any(number is None for number in numbers):
+    numbers = []
+    for value in values.tolist():
+        number = as_number(value)
+        if number is None:
+            return None
+        numbers.append(number)
+    if not numbers:
         return None
     floats = np.array(numbers, np.float64)
     whole = np.all(floats == np.floor(floats)) and np.all(np.abs(floats) < 2**53)

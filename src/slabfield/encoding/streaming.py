@@ -347,7 +347,7 @@ class RowCounter:
         """Return values that are not missing as an array of their kind."""
         if values.dtype.kind != "O" or self.names[k] in self.as_text:
             return values
-        return answers_in(values, self.rules[k])[0]
+        return answers_in(values)[0]
 
     def _codes(self, k: int, values: NDArray[Any]) -> Bits:
         """Return the raw codes of a chunk of one column."""
