@@ -317,6 +317,7 @@ def test_codes_in_chunks_are_named(tmp_path: Path, binarize: Any) -> None:
     codes = faults_of(refused.value)["codes"]
     assert codes.code == "likely-missing-codes"
     assert "9 (2 times) beside 0 and 1 in column 'sport'" in str(codes.fields["found"])
+    assert refused.value.fields["row"] == 3
 
 
 def test_codes_of_cut_and_of_two_valued_columns_are_counted_to_the_end(tmp_path: Path) -> None:

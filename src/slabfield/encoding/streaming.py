@@ -110,7 +110,9 @@ class RawValues:
         bad = [x in outside or codes[k] >= MOST_VALUES for k, x in enumerate(raw)]
         if any(bad):
             column = self.column()
-            place = int(np.argmax(np.array(bad)[places]))
+            suspected = {self.key(code) for code in column.suspected}
+            first = [self.key(x) in suspected for x in raw] if suspected else bad
+            place = int(np.argmax(np.array(first)[places]))
             raise _ColumnFault(find_faults(column, n_rows, None), column, place)
         return np.array(codes, np.uint8)[places]
 
