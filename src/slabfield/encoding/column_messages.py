@@ -148,7 +148,7 @@ def _outside_levels(bad: Sequence[Column]) -> Message:
 def _missing(bad: Sequence[Column]) -> Message:
     return Message(
         "missing-values",
-        "{X} must have no missing values; found {total}, in {which} {columns}.\n"
+        "{X} must have no missing values (NaN or None); found {total}, in {which} {columns}.\n"
         "Pass {drop_rows} to drop the rows that have them, or {impute} to sample them along with "
         "the parameters; or {drop}.",
         {

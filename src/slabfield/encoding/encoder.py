@@ -374,7 +374,7 @@ def _refuse_missing(columns: Sequence[str]) -> None:
     if columns:
         raise InputError(
             "missing-values-here",
-            "{X} must have no missing values here; found some in {which} {columns}. "
+            "{X} must have no missing values (NaN or None) here; found some in {which} {columns}. "
             "Drop the rows that have them; only predict_proba accepts them, as the entries to "
             "predict.",
             X=Parameter("X"),
