@@ -6,6 +6,7 @@ import itertools
 import pickle
 import shutil
 import subprocess
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -497,3 +498,28 @@ def test_the_tree_has_maximum_likelihood() -> None:
 def test_a_tree_without_smoothing_refuses_an_empty_cell() -> None:
     with pytest.raises(InputError, match=r"'x0' and 'x1'.*smoothing=1"):
         ChowLiuTree(smoothing=0).fit([[0, 0], [1, 1], [1, 0], [0, 0]])
+
+
+@pytest.mark.parametrize(
+    "baseline",
+    [
+        partial(L1Neighborhood, strength=0.05),
+        partial(L1PseudoLikelihood, strength=0.05),
+        ChowLiuTree,
+    ],
+)
+def test_codes_for_missing_answers(baseline: Any) -> None:
+    frame = pd.DataFrame(
+        make_block(80, random_state=0, n_groups=1).rows, columns=list("abcdef")[:4]
+    )
+    coded = frame.copy()
+    coded.loc[:3, "a"] = 9
+    with pytest.raises(InputError) as refused:
+        baseline().fit(coded)
+    assert refused.value.code == "invalid-columns"
+    model = baseline(na="drop", na_values={"a": 9}).fit(coded)
+    assert np.array_equal(model.coupling_, baseline().fit(frame[4:]).coupling_)
+    assert model.predict_proba(coded[:1]).shape == (1, 4)
+    with pytest.raises(InputError) as refused:
+        baseline(na="impute").fit(frame)
+    assert refused.value.code == "unknown-choice"

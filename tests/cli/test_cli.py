@@ -19,8 +19,9 @@ from typer.testing import CliRunner, Result
 import slabfield
 from slabfield import datasets
 from slabfield.cli.app import app
-from slabfield.cli.option_values import parse_binarize
+from slabfield.cli.option_values import parse_binarize, parse_na_values, parse_slab
 from slabfield.cli.options import Likelihood, Preset
+from slabfield.cli.parameter_options import as_option
 from slabfield.cli.printing import MAX_ROWS, edge_table, rows_to_print, summarize
 from slabfield.encoding import code_binary
 from slabfield.io.atomic import write_atomically
@@ -28,7 +29,7 @@ from slabfield.io.reading import read_table
 from slabfield.plots._threshold import readable_threshold
 from slabfield.posterior.diagnostics import RUN_LONGER
 from slabfield.posterior.exports import write_edges
-from slabfield.validation import InputError, InputWarning, Message
+from slabfield.validation import InputError, InputWarning, Message, Parameter, check_slab_prior
 from slabfield.validation.estimator_parameters import LIKELIHOODS, PRESETS
 
 GOOD = "sleep,work,joy\nyes,1,0\nno,0,1\nyes,0,1\nno,1,0\nno,1,1\n"
@@ -49,7 +50,8 @@ class FakeEstimator:
         assert checkpoint.name == "checkpoint"
         assert cluster is None
         self.calls.append(self.settings | {"columns": list(table.columns)})
-        coded = code_binary(table, self.settings["binarize"])
+        stated = {name: self.settings[name] for name in ("binarize", "na", "na_values", "levels")}
+        coded = code_binary(table, **stated)
         if self.failure is not None:
             raise self.failure
         n_nodes = len(coded.names)
@@ -174,6 +176,9 @@ def test_options_reach_the_estimator(
             "random_state": 5,
             "n_jobs": 2,
             "na": "error",
+            "na_values": None,
+            "levels": None,
+            "slab_prior": (5, 5),
             "max_memory": None,
             "forbid": [],
             "require": [],
@@ -314,7 +319,6 @@ BAD_FILES = {
     "same name twice": ("a,b,a\n0,1,1\n1,0,0\n", "found 'a' more than once"),
     "binary": (b"a,b\n\x00\x01\x02", "bytes that are not text"),
     "spreadsheet": (b"PK\x03\x04rest", "a damaged one"),
-    "latin-1": ("a,b\n0,1\ncafé,0\n".encode("latin-1"), "0xe9 in line 3"),
     "one column": ("a\n0\n1\n", "found 1 feature"),
     "one row": ("a,b\n0,1\n", "found 1 sample"),
     "missing": ("a,b\n0,1\n,0\n1,0\n", "found 1, in column 'a' (1)"),
@@ -361,6 +365,16 @@ def test_bad_files(
         (("--sheet", "one"), "--sheet names a sheet of an Excel file"),
         (("--forbid", "sleep:wrok"), "Did you mean 'work'?"),
         (("--likelihood", "fast"), "fast"),
+        (("--na-values", "slep:9"), "--na-values names 'slep', which the table does not have"),
+        (("--na-values", "sleep:"), "--na-values must be values separated by commas"),
+        (("--levels", "sleep"), "--levels must be a column, an equals sign and all values"),
+        (("--levels", "slep=1,2"), "--levels names 'slep'"),
+        (("--levels", "sleep=yes"), "--levels must list two or more"),
+        (("--levels", "sleep=yes,maybe"), "column 'sleep' also holds 'no' (3 times)"),
+        (("--encoding", "utf-9"), "--encoding must be the name of a text encoding"),
+        (("--decimal", ":"), "decimal"),
+        (("--slab", "wide"), "--slab must be a number, which fixes sigma0"),
+        (("--slab", "1,2,3"), "--slab must be a number, which fixes sigma0"),
     ],
 )
 def test_bad_options(
@@ -385,6 +399,16 @@ ADVICE = {
     "one": (
         "a,b\n0,yes\n1,no\n2,no\n",
         "Binarize with --binarize 1 (1 where the value is at least 1), or --drop a.",
+    ),
+    "codes": (
+        "a,b c\n0,1\n1,99\n9,0\n1,0\n",
+        "If they are missing, pass --na-values 9,99 together with --na drop or --na impute. If "
+        "not, list all answers of the column, for example --levels a=0,1,9.",
+    ),
+    "codes of one column": (
+        "a,b c\n0,8\n1,9\n9,8\n1,9\n",
+        "If they are missing, pass --na-values a:9 together with --na drop or --na impute. If not, "
+        "list all answers of the column, for example --levels a=0,1,9.",
     ),
     "some": (
         "a,b\n0,1\n1,0\n2,1\n",
@@ -415,7 +439,8 @@ def test_compare_offers_only_the_options_it_has(
 ) -> None:
     result = call("compare", csv_file("a,b\n1,\n0,1\n1,0\n"), "--out", tmp_path / "out")
     assert result.exit_code == 2
-    assert "Pass na='drop' (in Python) to drop the rows" in result.output
+    assert "Pass --na drop to drop the rows" in result.output
+    assert "na='impute' (in Python)" in result.output
     assert "or --drop b." in result.output
 
 
@@ -526,7 +551,71 @@ def test_a_bug_keeps_its_traceback(
     assert isinstance(result.exception, RuntimeError)
 
 
+CODED = "a;größe;c\n0;1,5;yes\n1;2,5;Yes\n9;-99;no\n0;2;no\n1;1;yes\n0;2,5;NO\n"
+
+
+def test_codes_levels_encoding_and_slab_reach_the_estimator(
+    estimator: type[FakeEstimator], csv_file: Callable[..., Path], tmp_path: Path
+) -> None:
+    result = call(
+        *("fit", csv_file(CODED.encode("latin-1")), "--out", tmp_path / "out"),
+        *("--na-values", "-99", "--na-values", "a:9", "--na", "drop", "--binarize", "größe=median"),
+        *("--levels", "c=no,yes", "--slab", "1.5"),
+    )
+    assert result.exit_code == 0, result.output
+    (given,) = estimator.calls
+    assert given["columns"] == ["a", "größe", "c"]
+    assert given["na_values"] == {"a": [9], None: [-99]}
+    assert given["levels"] == {"c": ["no", "yes"]}
+    assert given["binarize"] == {"größe": "median"}
+    assert given["slab_prior"] == 1.5
+    output = result.output.replace("\n", " ")
+    assert "is not in UTF-8 and was read as Windows-1252; check that names look right." in output
+    assert "Column 'größe': commas are decimal commas (1,5 is 1.5)." in output
+
+
+def test_encoding_and_decimal_separator_are_not_guessed_where_they_are_given(
+    estimator: type[FakeEstimator], csv_file: Callable[..., Path], tmp_path: Path
+) -> None:
+    path = csv_file(CODED.encode("latin-1"))
+    options = ("--out", tmp_path / "out", "--drop", "a", "--na-values", "-99", "--na", "drop")
+    result = call("fit", path, *options, "--encoding", "latin-1", "--binarize", "2")
+    assert result.exit_code == 0, result.output
+    assert "UTF-8" not in result.output
+    assert call("fit", path, *options, "--encoding", "utf-8").exit_code == 2
+    refused = call("fit", path, *options, "--decimal", ".", "--binarize", "größe=2")
+    assert "--binarize needs columns of numbers; 'größe'" in refused.output
+
+
+@pytest.mark.parametrize("text", ["0.5", "3,2"])
+def test_the_slab_option_is_read_as_its_parameter(text: str) -> None:
+    slab = parse_slab(text)
+    assert repr(check_slab_prior(slab)) == repr(check_slab_prior(0.5 if text == "0.5" else (3, 2)))
+    assert as_option(Parameter("slab_prior", slab)) == f"--slab {text}"
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["9,99"], [9, 99]),
+        (["9", "99"], [9, 99]),
+        (["-99,n/a"], [-99, "n/a"]),
+        (["none"], []),
+        (["time:of:day:9"], {"time:of:day": [9]}),
+        (["age:none", "9"], {"age": [], None: [9]}),
+        (['"don\'t know, sorry",9'], ["don't know, sorry", 9]),
+    ],
+)
+def test_missing_codes_are_parsed_and_rendered(texts: list[str], expected: Any) -> None:
+    assert parse_na_values(texts) == expected
+    if None not in (expected if isinstance(expected, dict) else ()) and expected != []:
+        rendered = shlex.split(as_option(Parameter("na_values", expected)))
+        assert parse_na_values([text for text in rendered if text != "--na-values"]) == expected
+
+
 def test_binarize_is_parsed() -> None:
+    assert parse_binarize("median") == "median"
+    assert parse_binarize("a=median,b=2") == {"a": "median", "b": 2.0}
     assert parse_binarize(None) is None
     assert parse_binarize("1e-1") == 0.1
     assert parse_binarize('"a, b"=2, c = 3') == {"a, b": 2.0, "c": 3.0}

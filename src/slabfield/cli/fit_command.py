@@ -17,10 +17,15 @@ def fit(
     drop: options.Drop = None,
     binarize: options.Binarize = None,
     na: options.Na = options.Missing.error,
+    na_values: options.NaValues = None,
+    levels: options.Levels = None,
     sheet: options.Sheet = None,
+    encoding: options.Encoding = None,
+    decimal: options.DecimalOption = None,
     forbid: options.Forbid = None,
     require: options.Require = None,
     inclusion: options.Inclusion = None,
+    slab: options.Slab = None,
     communities: options.Communities = None,
     within: options.Within = None,
     between: options.Between = None,
@@ -44,15 +49,19 @@ def fit(
     """
     with handle_errors(quiet=quiet):
         from slabfield.cli.fit_run import run
+        from slabfield.cli.printing import show_text
         from slabfield.cli.table_options import read_request
 
-        table, request = read_request(
-            file, columns=columns, drop=drop, sheet=sheet, binarize=binarize, na=na, forbid=forbid,
-            require=require, inclusion=inclusion, communities=communities, within=within,
-            between=between, likelihood=likelihood, preset=preset, chains=chains, draws=draws,
-            time_budget=time_budget, warmup=warmup, seed=seed, jobs=jobs, max_memory=max_memory,
-            counted=True,
+        table, request, notes = read_request(
+            file, columns=columns, drop=drop, sheet=sheet, binarize=binarize, na=na,
+            na_values=na_values, levels=levels, encoding=encoding, decimal=decimal, slab=slab,
+            forbid=forbid, require=require, inclusion=inclusion, communities=communities,
+            within=within, between=between, likelihood=likelihood, preset=preset, chains=chains,
+            draws=draws, time_budget=time_budget, warmup=warmup, seed=seed, jobs=jobs,
+            max_memory=max_memory, counted=True,
         )  # fmt: skip
+        for note in () if quiet else notes:
+            show_text(note)
         converged = run(table, request, out, quiet, cluster)
     if not converged:
         raise typer.Exit(NOT_CONVERGED)

@@ -35,13 +35,16 @@ class FitRequest(NamedTuple):
     n_draws: int | str | None = None
     time_budget: float | None = None
     n_warmup: int | None = None
-    binarize: float | dict[str, float] | None = None
+    binarize: Any = None
     na: str = "error"
+    na_values: Any = None
+    levels: dict[str, list[float | str]] | None = None
     random_state: int | None = None
     n_jobs: int | None = None
     forbid: Sequence[tuple[str, str]] = ()
     require: Sequence[tuple[str, str]] = ()
     inclusion_prior: Any = (5, 5)
+    slab_prior: Any = (5, 5)
     communities: dict[str, str] | None = None
     within: float | None = None
     between: float | None = None

@@ -53,22 +53,114 @@ def select_names(names: Sequence[str], columns: str | None, drop: str | None) ->
     return [name for name in kept if name not in dropped]
 
 
-def parse_binarize(text: str | None) -> float | dict[str, float] | None:
-    """Read one threshold, or names with a threshold each."""
+def parse_binarize(text: str | None) -> float | str | dict[str, float | str] | None:
+    """Read one threshold or "median", or names with one of these each.
+
+    Examples
+    --------
+    >>> from slabfield.cli.option_values import parse_binarize
+    >>> parse_binarize("2"), parse_binarize("median"), parse_binarize("sleep=2,work=median")
+    (2.0, 'median', {'sleep': 2.0, 'work': 'median'})
+    """
     if text is None:
         return None
     try:
         if "=" not in text:
-            return _finite(text)
+            return _threshold(text)
         pairs = [part.rpartition("=") for part in _split(text, [])]
-        return {name.strip(): _finite(number) for name, _, number in pairs}
+        return {name.strip(): _threshold(number) for name, _, number in pairs}
     except ValueError:
         raise InputError(
             "invalid-binarize",
-            "--binarize must be a number, or names with a number each; got {value!r}. Pass for "
-            "example --binarize 2, or --binarize sleep=2,work=0.5.",
+            "--binarize must be a number or median, or names with one of these each; got "
+            "{value!r}. Pass for example --binarize 2, or --binarize sleep=2,work=median.",
             value=text,
         ) from None
+
+
+def parse_na_values(
+    texts: Sequence[str] | None,
+) -> list[float | str] | dict[str | None, list[float | str]] | None:
+    """Read values that stand for missing answers, of all columns or of one.
+
+    Examples
+    --------
+    >>> from slabfield.cli.option_values import parse_na_values
+    >>> parse_na_values(["9,99"]), parse_na_values(["a:99", "b:none"])
+    ([9, 99], {'a': [99], 'b': []})
+    >>> parse_na_values(["9", "b:none"])
+    {'b': [], None: [9]}
+    """
+    if not texts:
+        return None
+    general: list[float | str] | None = None
+    by_column: dict[str | None, list[float | str]] = {}
+    for text in texts:
+        name, colon, values = (part.strip() for part in text.rpartition(":"))
+        if not values or (colon and not name):
+            raise InputError(
+                "invalid-na-values-option",
+                "--na-values must be values separated by commas, or a column, a colon and its "
+                "values; got {value!r}. Pass for example --na-values 9,99 or --na-values sleep:99.",
+                value=text,
+            )
+        if colon:
+            by_column[name] = by_column.get(name, []) + _values(values)
+        else:
+            general = (general or []) + _values(values)
+    if not by_column:
+        return general
+    return by_column if general is None else {**by_column, None: general}
+
+
+def parse_levels(texts: Sequence[str] | None) -> dict[str, list[float | str]] | None:
+    """Read all answers of columns, in their order.
+
+    Examples
+    --------
+    >>> from slabfield.cli.option_values import parse_levels
+    >>> parse_levels(["mood=never,often", "sleep=1,2"])
+    {'mood': ['never', 'often'], 'sleep': [1, 2]}
+    """
+    found: dict[str, list[float | str]] = {}
+    for text in texts or ():
+        name, _, values = (part.strip() for part in text.rpartition("="))
+        if not name or not values:
+            raise InputError(
+                "invalid-levels-option",
+                "--levels must be a column, an equals sign and all values of the column; got "
+                "{value!r}. Pass for example --levels sleep=1,2,3.",
+                value=text,
+            )
+        found[name] = _values(values)
+    return found or None
+
+
+def parse_slab(text: str | None) -> float | tuple[float, float]:
+    """Read the slab prior: sigma0, or shape and rate of the Gamma prior of sigma0^-2.
+
+    Examples
+    --------
+    >>> from slabfield.cli.option_values import parse_slab
+    >>> parse_slab(None), parse_slab("1.5"), parse_slab("3,2")
+    ((5, 5), 1.5, (3.0, 2.0))
+    """
+    if text is None:
+        return (5, 5)
+    try:
+        numbers = [_finite(part) for part in text.split(",")]
+    except ValueError:
+        numbers = []
+    if len(numbers) == 1:
+        return numbers[0]
+    if len(numbers) == 2:
+        return numbers[0], numbers[1]
+    raise InputError(
+        "invalid-slab",
+        "--slab must be a number, which fixes sigma0, or two, the shape and rate of its prior; got "
+        "{value!r}. Pass for example --slab 1, or --slab 5,5.",
+        value=text,
+    )
 
 
 def parse_draws(text: str | None, preset: str = "default") -> int | str | None:
@@ -92,6 +184,23 @@ def parse_draws(text: str | None, preset: str = "default") -> int | str | None:
             value=text,
         )
     return int(text)
+
+
+def _threshold(text: str) -> float | str:
+    return text.strip() if text.strip() == "median" else _finite(text)
+
+
+def _values(text: str) -> list[float | str]:
+    """Return the numbers and texts of a list; ``none`` is the empty list."""
+    return [] if text.strip() == "none" else [_number_or_text(part) for part in _split(text, [])]
+
+
+def _number_or_text(text: str) -> float | str:
+    try:
+        number = _finite(text)
+    except ValueError:
+        return text
+    return int(number) if number.is_integer() else number
 
 
 def _finite(text: str) -> float:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from slabfield.encoding.missing_codes import AnswerRange
 
 KINDS = ("binary",)
 """Kinds of variable that models know."""
@@ -29,6 +31,13 @@ class Variable:
         The number that a model uses for each label.
     threshold : float, optional
         Where a column of numbers was cut; None where labels are encoded.
+    na_values : tuple, optional
+        Values that stand for missing entries; None if nothing was stated about them.
+    levels : tuple, optional
+        All values that the column may hold, in their order, if they were stated.
+    answers : AnswerRange, optional
+        Range of the values of a column that was cut, by which missing codes are recognized in new
+        rows.
 
     Examples
     --------
@@ -45,6 +54,9 @@ class Variable:
     labels: tuple[object, ...]
     scores: tuple[float, ...]
     threshold: float | None = None
+    na_values: tuple[str | float, ...] | None = None
+    levels: tuple[str | float, ...] | None = None
+    answers: AnswerRange | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -63,10 +75,17 @@ class Variable:
 
     @classmethod
     def binary(
-        cls, name: str, labels: tuple[object, object], threshold: float | None = None
+        cls,
+        name: str,
+        labels: tuple[object, object],
+        threshold: float | None = None,
+        na_values: tuple[str | float, ...] | None = None,
+        levels: tuple[str | float, ...] | None = None,
+        answers: AnswerRange | None = None,
     ) -> Variable:
         """Return the variable of a column with two labels, or with a threshold."""
-        return cls(name, "binary", labels, (0.0, 1.0), threshold)
+        scores = (0.0, 1.0)
+        return cls(name, "binary", labels, scores, threshold, na_values, levels, answers)
 
     def as_record(self) -> dict[str, Any]:
         """Return the variable as plain values for a file.
@@ -79,12 +98,15 @@ class Variable:
             "labels": [_plain(label) for label in self.labels],
             "scores": list(self.scores),
             "threshold": self.threshold,
+            "na_values": None if self.na_values is None else list(self.na_values),
+            "levels": None if self.levels is None else list(self.levels),
+            "answers": None if self.answers is None else [_plain(x) for x in self.answers],
         }
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Variable:
         """Return the variable that `as_record` described."""
-        name, threshold = record["name"], record["threshold"]
+        name, threshold, answers = record["name"], record["threshold"], record["answers"]
         if not isinstance(name, str):
             raise ValueError("a variable whose name is not text")
         return cls(
@@ -93,7 +115,14 @@ class Variable:
             tuple(record["labels"]),
             tuple(float(score) for score in record["scores"]),
             None if threshold is None else float(threshold),
+            _optional_tuple(record["na_values"]),
+            _optional_tuple(record["levels"]),
+            None if answers is None else AnswerRange(*answers),
         )
+
+
+def _optional_tuple(values: Iterable[Any] | None) -> tuple[Any, ...] | None:
+    return None if values is None else tuple(values)
 
 
 def _plain(label: object) -> object:

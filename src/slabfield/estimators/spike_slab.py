@@ -127,6 +127,13 @@ class SpikeSlabMRF(PosteriorModel):
         How missing entries are treated: "error" refuses the table; "drop" drops the rows that
         have any; "impute" draws them along with the field, which is valid if entries are missing
         at random.
+    na_values : value, list or dict, optional
+        Values that stand for missing answers, such as 99, to which ``na`` applies; a dict names
+        columns (the key None: all others). An empty list states that there are none.
+    levels : dict, optional
+        All answers of the columns it names, in their order, such as ``{"sleep": [1, 2, 3]}``; other
+        values are refused. Of two, the second is 1. Values that look like codes for missing answers
+        are refused unless ``na_values`` or ``levels`` state what they are.
     max_memory : int or str, optional
         Memory limit of a run, in bytes or as "4GB"; None takes the available memory. A run that
         needs more is refused.
@@ -200,6 +207,8 @@ class SpikeSlabMRF(PosteriorModel):
         between: float | None = None,
         na: str = "error",
         max_memory: int | str | None = None,
+        na_values: Any = None,
+        levels: Any = None,
     ) -> None:
         self.likelihood = likelihood
         self.preset = preset
@@ -224,6 +233,8 @@ class SpikeSlabMRF(PosteriorModel):
         self.between = between
         self.na = na
         self.max_memory = max_memory
+        self.na_values = na_values
+        self.levels = levels
 
     def fit(
         self,
@@ -257,7 +268,9 @@ class SpikeSlabMRF(PosteriorModel):
             Itself, fitted.
         """
         validation.validate_params(self)
-        table = encoding.code_binary(X, self.binarize, self.na, sample_weight)
+        table = encoding.code_binary(
+            X, self.binarize, self.na, sample_weight, self.na_values, self.levels
+        )
         folder = None if checkpoint is None else Checkpoint(checkpoint)
         with open_client(cluster) as client:
             return self._fit_table(table, folder, client)
