@@ -28,7 +28,7 @@ from slabfield import SpikeSlabMRF
 from slabfield.baselines import ChowLiuTree, L1Neighborhood, L1PseudoLikelihood
 from slabfield.datasets import make_block
 from slabfield.estimators import compile_notice, notify_compiling
-from slabfield.evaluate import draw_fields, node_probabilities, prediction, sample_rows, sampling
+from slabfield.evaluate import node_probabilities, prediction, sample_rows, sampling
 from slabfield.models.field import BinaryField
 from slabfield.validation import InputError, InputWarning
 
@@ -48,7 +48,7 @@ every_model = pytest.mark.parametrize("model", MODELS, ids=lambda model: type(mo
 
 def fields_of(model: Any) -> list[BinaryField]:
     if isinstance(model, SpikeSlabMRF):
-        return draw_fields(model.posterior_, 100)
+        return list(model.posterior_.fields(100))
     return [BinaryField(model.bias_, model.coupling_)]
 
 

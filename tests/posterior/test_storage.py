@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from made_up_posteriors import make_up
 from slabfield import Posterior, SpikeSlabMRF, datasets, load_posterior
+from slabfield.encoding import Variable
 from slabfield.posterior import datatree as tree_module
 from slabfield.posterior.integrity import CHECKSUM_LENGTH, FORMAT, append_checksum
 from slabfield.posterior.storage import save_posterior
@@ -24,6 +25,7 @@ from slabfield.validation import InputError
 def assert_same(one: Posterior, other: Posterior) -> None:
     """Compare bit by bit: -0.0 is not 0.0 here, and NaN equals itself."""
     assert one.feature_names == other.feature_names
+    assert one.encoder == other.encoder
     assert one.settings == other.settings
     assert one.info == other.info
     a, b = one.draws, other.draws
@@ -306,13 +308,20 @@ def link_elsewhere(file: h5py.File) -> None:
     file["posterior/bias"] = h5py.ExternalLink("/etc/other.nc", "/bias")
 
 
+def encoder(**changes: Any) -> Callable[[h5py.File], None]:
+    records = [Variable.binary(name, (0, 1)).as_record() for name in ("sleep", "work", "joy")]
+    records[0] |= changes
+    return text("run/encoder", json.dumps({"variables": records, "has_names": True}))
+
+
 def many_nodes(file: h5py.File) -> None:
-    text("run/feature_names", json.dumps(["x"] * 100_000))(file)
+    record = Variable.binary("x", (0, 1)).as_record()
+    text("run/encoder", json.dumps({"variables": [record] * 100_000, "has_names": True}))(file)
     huge("inclusion/conditional_probability", (math.comb(100_000, 2),))(file)
 
 
 WRONG: dict[str, tuple[Callable[[h5py.File], None], str]] = {
-    "no group": (lambda file: file.__delitem__("run"), "no run/feature_names"),
+    "no group": (lambda file: file.__delitem__("run"), "no run/encoder"),
     "no array": (lambda file: file.__delitem__("posterior/bias"), "no posterior/bias"),
     "link": (link_elsewhere, "no posterior/bias"),
     "axes": (replace("posterior/p0", np.zeros(10)), "posterior/p0 of shape (10,)"),
@@ -323,7 +332,10 @@ WRONG: dict[str, tuple[Callable[[h5py.File], None], str]] = {
     "bytes": (replace("run/info", np.full(3, b"\xff", "S1")), "can't decode byte 0xff"),
     "json": (text("run/info", "[{]"), "Expecting property name"),
     "nested": (text("run/info", "[" * 100_000), "recursion"),
-    "names": (text("run/feature_names", "[1, 2, 3]"), "node names that are not text"),
+    "names": (encoder(name=3), "a variable whose name is not text"),
+    "labels": (encoder(labels=["no"]), "1 labels but 2 scores of 'sleep'"),
+    "kind": (encoder(kind="color"), "variable 'sleep' of unknown kind 'color'"),
+    "no variables": (text("run/encoder", "[1, 2]"), "list indices must be integers"),
     "settings": (text("run/settings", "3"), "settings or info of the wrong type"),
     "start": (replace("sparse/start", np.arange(11)[::-1].copy()), "sparse draws out of order"),
     "edge": (replace("sparse/edge_number", np.full(10, 3, "i4")), "sparse draws out of order"),

@@ -135,11 +135,11 @@ def _run(posterior: Posterior) -> xr.Dataset:
     import xarray as xr
 
     texts = {
-        "feature_names": posterior.feature_names,
+        "encoder": posterior.encoder.as_record(),
         "settings": posterior.settings,
         "info": posterior.info,
     }
-    about = {"about": "JSON: the settings of the run, and statistics of each chain"}
+    about = {"about": "JSON: the variables, the settings of the run, and statistics of each chain"}
     return xr.Dataset(
         {name: ((), _as_json(name, value)) for name, value in texts.items()},
         attrs=about,
