@@ -151,17 +151,18 @@ def test_series_have_a_panel_each(name: str, posterior: Posterior) -> None:
     assert found[0].get_title(loc="left").startswith("sigma0: R-hat")
     assert found[1].get_title(loc="left").startswith("$x_1$ - a_b^{c:")
     assert len(getattr(plots, name)(posterior)) == 3
+    assert len(getattr(plots, name)(posterior, var_names="p0")) == 1
     with pytest.raises(InputError, match=r"ax must be 3 matplotlib Axes.*; got 2 of them"):
         getattr(plots, name)(posterior, ax=given)
 
 
 @pytest.mark.parametrize(
-    ("what", "message"),
+    ("var_names", "message"),
     [
         (["sigma"], "A quantity must be one of 'p0', .*; got 'sigma'"),
-        ("p0", "what must be a list"),
-        ([], "what must be a list"),
-        (3, "what must be a list"),
+        ("sigma", "A quantity must be one of 'p0', .*; got 'sigma'"),
+        ([], "var_names must be a quantity or a list"),
+        (3, "var_names must be a quantity or a list"),
         ([("no such", 0)], r"A node must be one of .*; got 'no such'"),
         ([(0, 6)], "from 0 to 5; got 6"),
         ([(0, -1)], "from 0 to 5; got -1"),

@@ -3,19 +3,23 @@
 import json
 import math
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import arviz_stats
 import h5py
 import numpy as np
 import pytest
 import xarray as xr
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from made_up_posteriors import make_up
-from slabfield import Posterior, SpikeSlabMRF, datasets, load_posterior
+from slabfield import Posterior, SpikeSlabMRF, datasets, evaluate, load_posterior
 from slabfield.encoding import Variable
+from slabfield.posterior import arviz_groups
 from slabfield.posterior import datatree as tree_module
 from slabfield.posterior.integrity import CHECKSUM_LENGTH, FORMAT, append_checksum
 from slabfield.posterior.storage import save_posterior
@@ -125,7 +129,7 @@ def test_many_edges_have_no_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tree_module, "MAX_NAMED", 2)
     tree = make_up().to_datatree()
     assert "edge" not in tree["posterior"].coords
-    assert tree["posterior/node_2"].values.tolist() == [1, 2, 2]
+    assert tree["inclusion/node_2"].values.tolist() == [1, 2, 2]
 
 
 def test_saving_twice_gives_identical_files(saved: Path, tmp_path: Path) -> None:
@@ -158,7 +162,7 @@ def test_xarray_opens_it(saved: Path) -> None:
         group = tree["posterior"]
         assert group["coupling"].dims == group["present"].dims == ("chain", "draw", "edge")
         assert group["bias"].dims == ("chain", "draw", "node")
-        assert group["present"].dtype == bool
+        assert group["present"].dtype == np.int8
         np.testing.assert_array_equal(group["present"], posterior.draws.present)
         np.testing.assert_array_equal(group["coupling"], posterior.draws.coupling)
         assert group["edge"].values.tolist() == ["sleep - work", "sleep - joy", "work - joy"]
@@ -189,6 +193,23 @@ def test_arviz_accepts_the_tree() -> None:
     posterior = make_up()
     flat = arviz_base.extract(posterior.to_datatree(), var_names=["coupling", "p0"])
     assert flat["coupling"].sizes == {"edge": 3, "sample": 10}
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # an edge that is always there
+def test_arviz_summarizes_a_saved_file(tmp_path: Path) -> None:
+    rows = datasets.make_block(80, random_state=1, n_groups=1).rows
+    posterior = SpikeSlabMRF(n_draws=300, random_state=1).fit(rows).posterior_
+    posterior.save(tmp_path / "posterior.nc")
+    with xr.open_datatree(tmp_path / "posterior.nc") as tree:
+        table = arviz_stats.summary(tree, ci_prob=0.9, ci_kind="hdi", round_to="none")
+    assert len(table) == 2 * 6 + 4 + 2
+    coupling = table.loc["coupling[x0 - x1]"]
+    assert coupling["mean"] == pytest.approx(posterior.averaged_coupling[0, 1])
+    lower, upper = posterior.coupling_interval(0.9, given_presence=False)
+    assert coupling["hdi90_lb"] == pytest.approx(lower[0, 1])
+    assert coupling["hdi90_ub"] == pytest.approx(upper[0, 1])
+    present = table.loc["present[x0 - x1]", "mean"]
+    assert present == pytest.approx(posterior.visit_share[0])
 
 
 # --- writing ----------------------------------------------------------------------------------
@@ -390,7 +411,96 @@ def test_the_tree_has_the_groups_of_arviz() -> None:
     again = tree["posterior_predictive/pair_frequency"]
     assert again.dims == ("chain", "draw", "edge")
     np.testing.assert_allclose(again.mean(("chain", "draw")), both, atol=0.08)
+    np.testing.assert_array_equal(tree["observed_data/x"], data.rows)
     assert "observed_data" not in posterior.to_datatree()
+
+
+# --- likelihoods of rows ----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def with_rows() -> tuple[Posterior, NDArray[np.uint8], xr.DataTree]:
+    rows = datasets.make_block(80, random_state=1, n_groups=1).rows
+    posterior = SpikeSlabMRF(n_draws=300, random_state=1).fit(rows).posterior_
+    return posterior, rows, posterior.to_datatree(X=rows)
+
+
+def test_pointwise_groups_hold_what_their_names_say(
+    with_rows: tuple[Posterior, NDArray[np.uint8], xr.DataTree],
+) -> None:
+    posterior, rows, tree = with_rows
+    exact, pseudo = tree["log_likelihood/x"], tree["pseudo_log_likelihood/x"]
+    assert exact.dims == pseudo.dims == ("chain", "draw", "row")
+    assert exact.sizes == {"chain": 4, "draw": 250, "row": 80}
+    assert tree["log_likelihood"].attrs["method"] == "enumeration"
+    assert float(tree["log_partition/standard_error"].max()) == 0
+    for chain, k in ((0, 0), (2, 100), (3, 249)):
+        draw = int(exact["draw"][k])
+        field = posterior.fields()[chain * 300 + draw]
+        values = evaluate.conditional_log_likelihood(field, rows)
+        np.testing.assert_allclose(exact[chain, k], values)
+        values = evaluate.pseudo_log_likelihood(field, rows)
+        np.testing.assert_allclose(pseudo[chain, k], values)
+    assert int(exact["draw"][-1]) == 299
+
+
+def test_leave_one_out_is_near_the_score_of_new_rows(
+    with_rows: tuple[Posterior, NDArray[np.uint8], xr.DataTree],
+) -> None:
+    posterior, rows, tree = with_rows
+    found = arviz_stats.loo(tree)
+    assert found.pareto_k.max() < 0.7
+    fitted = evaluate.log_likelihood(posterior.fields(), rows).values
+    new = datasets.make_block(3_000, random_state=1, n_groups=1).rows[1_000:]
+    expected = evaluate.log_likelihood(posterior.fields(100), new).values
+    assert found.elpd / 80 == pytest.approx(expected.mean(), abs=3 * expected.std() / np.sqrt(80))
+    assert found.elpd < fitted.sum() - 2  # rows that are left out are predicted worse
+
+
+def test_a_tree_with_rows_goes_to_a_file_and_back(
+    with_rows: tuple[Posterior, NDArray[np.uint8], xr.DataTree], tmp_path: Path
+) -> None:
+    _, rows, tree = with_rows
+    tree.to_netcdf(tmp_path / "tree.nc", engine="h5netcdf")
+    with xr.open_datatree(tmp_path / "tree.nc") as again:
+        assert set(again.children) == set(tree.children)
+        np.testing.assert_array_equal(again["observed_data/x"], rows)
+        assert arviz_stats.loo(again).elpd == pytest.approx(arviz_stats.loo(tree).elpd)
+
+
+def test_no_pseudo_likelihood_is_called_a_likelihood() -> None:
+    rows = datasets.make_block(80, random_state=1, n_groups=1).rows
+    fit = SpikeSlabMRF(likelihood="pseudo", n_draws=50, n_warmup=20, n_chains=2, random_state=1)
+    posterior = fit.fit(rows).posterior_
+    tree = posterior.to_datatree(X=rows)
+    assert "pseudo_log_likelihood" in tree
+    assert "log_likelihood" not in tree
+    with pytest.raises(TypeError, match="log likelihood not found"):
+        arviz_stats.loo(tree)
+    asked = posterior.to_datatree(X=rows, log_likelihood=True, n_draws=20)
+    assert asked["log_likelihood/x"].sizes == {"chain": 2, "draw": 10, "row": 80}
+    assert "log_likelihood" not in posterior.to_datatree(X=rows, log_likelihood=False)
+
+
+def test_annealed_likelihoods_have_their_error(
+    with_rows: tuple[Posterior, NDArray[np.uint8], xr.DataTree], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    posterior, rows, _ = with_rows
+    exact = posterior.to_datatree(X=rows, n_draws=40)
+    annealing = partial(evaluate.log_partition, method="annealing", n_temperatures=100)
+    monkeypatch.setattr(arviz_groups, "log_partition", annealing)
+    tree = posterior.to_datatree(X=rows, n_draws=40)
+    assert tree["log_likelihood"].attrs["method"] == "annealing"
+    error = tree["log_partition/standard_error"].to_numpy()
+    assert np.all(error > 0)
+    assert tree["log_likelihood"].attrs["largest_standard_error"] == error.max()
+    off = tree["log_likelihood/x"] - exact["log_likelihood/x"]
+    assert np.ptp(off, axis=-1).max() < 1e-9  # the same in all rows
+    z_scores = off.to_numpy()[..., 0] / error
+    assert 0.5 < np.sqrt(np.mean(z_scores**2)) < 1.6
+    np.testing.assert_allclose(
+        off[..., 0], exact["log_partition/value"] - tree["log_partition/value"], atol=1e-9
+    )
 
 
 def test_fixed_hyperparameters_are_fixed_in_the_prior_group() -> None:

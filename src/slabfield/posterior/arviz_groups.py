@@ -104,7 +104,8 @@ def _pointwise_groups(
 
     n_draws = check_positive_int("n_draws", n_draws)
     if log_likelihood is None:
-        log_likelihood = posterior.n_nodes <= enumeration.MAX_NODES
+        small = posterior.n_nodes <= enumeration.MAX_NODES
+        log_likelihood = small and posterior.settings.get("engine") != "pseudo"
     draws = posterior.draws
     n_each = min(n_draws, MAX_POINTWISE // len(rows)) // draws.n_chains
     chosen = np.unique(

@@ -204,8 +204,9 @@ class Posterior(Couplings, Structure, Networks, Predictions):
             its columns. It adds the groups of data.
         log_likelihood : bool, optional
             Whether the groups of data include log-likelihoods: by default up to 20 nodes, where
-            they are exact. Above they are exact if the treewidth is small enough, and else
-            estimates by annealed importance sampling, which take long.
+            they are exact, unless the draws are of the pseudo-likelihood's posterior, of which
+            ``arviz_stats.loo`` would make no sense. Above 20 nodes they are exact if the treewidth
+            is small enough, and else estimates by annealed importance sampling, which take long.
         n_draws : int
             Draws of all chains whose likelihoods are computed, evenly spaced.
 
