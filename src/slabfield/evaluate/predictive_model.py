@@ -25,6 +25,23 @@ class PredictiveModel:
 
     Fitted estimators and posteriors inherit from this class. Rows that they are given are encoded
     like the fitted table. Arrays that they return hold codes; data frames hold labels.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from slabfield.baselines import ChowLiuTree
+    >>> table = pd.DataFrame({"sleep": ["no", "yes"] * 20, "work": [5, 7] * 20})
+    >>> tree = ChowLiuTree().fit(table)
+    >>> tree.score_samples(table[:2]).shape
+    (2,)
+    >>> new = pd.DataFrame({"sleep": [None, "no"], "work": [7, 5]})
+    >>> tree.predict(new, as_frame=True)
+      sleep  work
+    0   yes     7
+    1    no     5
+    >>> tree.predict(new)
+    array([[1, 1],
+           [0, 0]], dtype=uint8)
     """
 
     # --- what a subclass defines ---
