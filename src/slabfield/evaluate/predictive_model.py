@@ -35,13 +35,13 @@ class PredictiveModel:
     >>> tree.score_samples(table[:2]).shape
     (2,)
     >>> new = pd.DataFrame({"sleep": [None, "no"], "work": [7, 5]})
-    >>> tree.predict(new, as_frame=True)
-      sleep  work
-    0   yes     7
-    1    no     5
-    >>> tree.predict(new)
-    array([[1, 1],
-           [0, 0]], dtype=uint8)
+    >>> tree.predict(new, nodes="sleep", as_frame=True)
+      sleep
+    0   yes
+    1    no
+    >>> tree.predict(new, nodes="sleep")
+    array([[1],
+           [0]], dtype=uint8)
     """
 
     # --- what a subclass defines ---
