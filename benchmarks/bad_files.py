@@ -127,6 +127,7 @@ def posterior_files(folder: Path) -> Iterator[tuple[str, Path]]:
 
     from slabfield import Posterior
     from slabfield.draws import Draws
+    from slabfield.encoding import Variable
     from slabfield.posterior.integrity import CHECKSUM_LENGTH, FORMAT, append_checksum
 
     path = folder / "posterior.nc"
@@ -171,7 +172,9 @@ def posterior_files(folder: Path) -> Iterator[tuple[str, Path]]:
     yield "the wrong shape", changed("posterior/bias", data=np.zeros((2, 3, 5)))
     yield "the wrong type", changed("posterior/p0", data=np.zeros((2, 3), "i4"))
     yield "numbers for text", changed("run/settings", data=np.zeros(3))
-    text = np.frombuffer(json.dumps(["a", 1]).encode(), "S1")
-    yield "numbers for names", changed("run/feature_names", data=text)
+    variables = [Variable.binary(name, (0, 1)).as_record() | {"name": 1} for name in ("a", "b")]
+    record = json.dumps({"variables": variables, "has_names": True})
+    text = np.frombuffer(record.encode(), "S1")
+    yield "numbers for names", changed("run/encoder", data=text)
     huge = {"shape": (1 << 30, 1 << 30), "dtype": "f8", "chunks": (1, 1)}
     yield "a header that claims 8 exabytes", changed("posterior/p0", **huge)

@@ -60,7 +60,7 @@ def measures(truth: BinaryField, test: np.ndarray, score: np.ndarray, chosen: np
         "auc": roc_auc_score(edges, score[upper]),
         "f1": edge_recovery(truth.coupling != 0, chosen).f1,
         "density": float(chosen[upper].mean()),
-        "pll": np.nan if field is None else pseudo_log_likelihood(field, test),
+        "pll": np.nan if field is None else pseudo_log_likelihood(field, test).mean(),
     }
 
 

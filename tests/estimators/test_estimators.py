@@ -28,7 +28,7 @@ from slabfield import SpikeSlabMRF
 from slabfield.baselines import ChowLiuTree, L1Neighborhood, L1PseudoLikelihood
 from slabfield.datasets import make_block
 from slabfield.estimators import compile_notice, notify_compiling
-from slabfield.evaluate import draw_fields, node_probabilities, prediction, sample_rows, sampling
+from slabfield.evaluate import node_probabilities, prediction, sample_rows, sampling
 from slabfield.models.field import BinaryField
 from slabfield.validation import InputError, InputWarning
 
@@ -48,7 +48,7 @@ every_model = pytest.mark.parametrize("model", MODELS, ids=lambda model: type(mo
 
 def fields_of(model: Any) -> list[BinaryField]:
     if isinstance(model, SpikeSlabMRF):
-        return draw_fields(model.posterior_, 100)
+        return list(model.posterior_.fields(100))
     return [BinaryField(model.bias_, model.coupling_)]
 
 
@@ -92,6 +92,8 @@ def test_the_score_is_the_mean_pseudo_log_likelihood(model: Any) -> None:
     expected = np.log(np.where(x == 1, probability, 1 - probability)).sum(axis=1).mean()
     assert model.score(TEST) == pytest.approx(expected)
     assert model.score(TEST, y=np.zeros(len(TEST))) == model.score(TEST)
+    rows = np.log(np.where(x == 1, probability, 1 - probability)).sum(axis=1)
+    np.testing.assert_allclose(model.score_samples(TEST), rows)
     assert model.score(TEST) > 4 * np.log(0.5)
 
 
@@ -99,7 +101,9 @@ def test_the_score_is_the_mean_pseudo_log_likelihood(model: Any) -> None:
 def test_an_unfitted_estimator_raises(model: Any) -> None:
     for call in (
         lambda m: m.score(TEST),
+        lambda m: m.score_samples(TEST),
         lambda m: m.sample(2),
+        lambda m: m.predict(TEST),
         lambda m: m.predict_proba(TEST),
         lambda m: m.conditional_log_likelihood(TEST, ["sleep"]),
     ):
@@ -145,6 +149,36 @@ def test_named_nodes_are_predicted_jointly_from_the_others(model: Any) -> None:
     one = model.predict_proba(TEST.head(5), nodes="pain", as_frame=True)
     assert list(one.columns) == ["pain"]
     assert one.index.equals(TEST.head(5).index)
+
+
+@every_model
+def test_the_most_probable_value_is_predicted(model: Any) -> None:
+    labels = np.array(["no", "yes"], dtype=object)
+    model = clone(model).fit(TRAIN.assign(mood=labels[TRAIN["mood"]]))
+    rows = TEST.assign(mood=labels[TEST["mood"]]).astype(object)
+    rows.iloc[:, 2:] = rows.iloc[:, 2:].mask(np.random.default_rng(0).random((40, 2)) < 0.5, None)
+    likely = model.predict_proba(rows) > 0.5
+    np.testing.assert_array_equal(model.predict(rows), likely)
+    frame = model.predict(rows, as_frame=True)
+    assert frame["mood"].tolist() == labels[likely[:, 2].astype(int)].tolist()
+    assert frame["pain"].tolist() == likely[:, 3].astype(int).tolist()
+    assert not rows.fillna(frame).isna().to_numpy().any()
+    np.testing.assert_array_equal(
+        model.predict(rows, ["pain", "mood"]), model.predict_proba(rows, ["pain", "mood"]) > 0.5
+    )
+
+
+def test_long_predictions_report_their_progress(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = clone(MODELS[0]).fit(TRAIN)
+    monkeypatch.setattr(prediction, "PROGRESS_SECONDS", 0.0)
+    quiet = model.predict_proba(TEST)
+    assert capsys.readouterr().err == ""
+    np.testing.assert_array_equal(model.predict_proba(TEST, progress=True), quiet)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith("predicted by 1 of 40 fields, ")
+    assert len(lines) == 40
 
 
 @pytest.mark.parametrize(

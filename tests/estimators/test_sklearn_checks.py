@@ -41,7 +41,12 @@ NO_CLASSIFIER = (
     "for each class; here `predict_proba` has a column for each node. Sparse tables are supported: "
     "`tests/estimators/test_estimators.py` fits and predicts with them"
 )
+FILLS_GAPS = (
+    "expects `predict` to refuse missing entries, which here are what it predicts. `fit` refuses "
+    "missing and infinite entries: `tests/test_bad_input.py`"
+)
 EXPECTED = {
+    "check_estimators_nan_inf": FILLS_GAPS,
     "check_estimator_sparse_array": NO_CLASSIFIER,
     "check_estimator_sparse_matrix": NO_CLASSIFIER,
 }

@@ -340,7 +340,7 @@ def swap(file: h5py.File, one: str, other: str) -> None:
         ("posterior/bias", "posterior/coupling"),
         ("posterior/bias", "posterior/p0"),
         ("run/settings", "run/info"),
-        ("run/feature_names", "run/info"),
+        ("run/encoder", "run/info"),
         ("posterior/present", "posterior/coupling"),
     ],
 )

@@ -151,17 +151,18 @@ def test_series_have_a_panel_each(name: str, posterior: Posterior) -> None:
     assert found[0].get_title(loc="left").startswith("sigma0: R-hat")
     assert found[1].get_title(loc="left").startswith("$x_1$ - a_b^{c:")
     assert len(getattr(plots, name)(posterior)) == 3
+    assert len(getattr(plots, name)(posterior, var_names="p0")) == 1
     with pytest.raises(InputError, match=r"ax must be 3 matplotlib Axes.*; got 2 of them"):
         getattr(plots, name)(posterior, ax=given)
 
 
 @pytest.mark.parametrize(
-    ("what", "message"),
+    ("var_names", "message"),
     [
         (["sigma"], "A quantity must be one of 'p0', .*; got 'sigma'"),
-        ("p0", "what must be a list"),
-        ([], "what must be a list"),
-        (3, "what must be a list"),
+        ("sigma", "A quantity must be one of 'p0', .*; got 'sigma'"),
+        ([], "var_names must be a quantity or a list"),
+        (3, "var_names must be a quantity or a list"),
         ([("no such", 0)], r"A node must be one of .*; got 'no such'"),
         ([(0, 6)], "from 0 to 5; got 6"),
         ([(0, -1)], "from 0 to 5; got -1"),
@@ -171,9 +172,9 @@ def test_series_have_a_panel_each(name: str, posterior: Posterior) -> None:
         ([7], "An edge must be a pair"),
     ],
 )
-def test_bad_quantities(what: Any, message: str, posterior: Posterior) -> None:
+def test_bad_quantities(var_names: Any, message: str, posterior: Posterior) -> None:
     with pytest.raises(InputError, match=message):
-        plots.trace(posterior, what)
+        plots.trace(posterior, var_names)
 
 
 @pytest.mark.parametrize(
@@ -181,14 +182,17 @@ def test_bad_quantities(what: Any, message: str, posterior: Posterior) -> None:
     [
         (lambda p: plots.edge_forest(p, n_edges=0), "n_edges must be a whole number"),
         (lambda p: plots.edge_forest(p, threshold=2), "threshold must be a number"),
-        (lambda p: plots.edge_forest(p, mass=1), "mass must be a number"),
+        (lambda p: plots.edge_forest(p, ci_prob=1), "ci_prob must be a number"),
         (lambda p: plots.evidence(p, threshold=1), "threshold must be a number greater than 1"),
         (lambda p: plots.evidence(p, view="round"), "view must be one of"),
         (lambda p: plots.rank(p, n_bins=1), "n_bins must be"),
         (lambda p: plots.autocorrelation(p, max_lag=0), "max_lag must be"),
         (lambda p: plots.degree(p, n_nodes=0), "n_nodes must be"),
         (lambda p: plots.convergence(p, n_named=-1), "n_named must be"),
-        (lambda p: plots.predictive_check(p, [[0, 1]] * 5 + [[1, 0]]), "the 6 columns"),
+        (
+            lambda p: plots.predictive_check(p, [[0, 1]] * 5 + [[1, 0]]),
+            "2 features, but Posterior is expecting 6",
+        ),
     ],
 )
 def test_bad_parameters(
@@ -452,12 +456,12 @@ def test_the_predictive_check_shows_the_observed_pairs(
 
 def test_the_predictive_check_detects_misfit(posterior: Posterior, table: pd.DataFrame) -> None:
     other = 1 - table
-    ax = plots.predictive_check(posterior, other.to_numpy(), n_draws=30, n_named=2)
+    ax = plots.predictive_check(posterior, other, n_draws=30, n_named=2)
     n_outside = int(ax.get_title(loc="left").split()[0])
     assert n_outside > 3
     (listed,) = texts(ax)
     assert len(listed.splitlines()) == 3
-    with pytest.raises(InputError, match=r"in their order; found .*feature_names"):
+    with pytest.raises(InputError, match="the same names in another order"):
         plots.predictive_check(posterior, table[NAMES[::-1]])
 
 

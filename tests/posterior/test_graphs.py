@@ -230,7 +230,7 @@ def test_intervals_of_edges_that_are_never_present() -> None:
     posterior = make_up(1, 10, probability=(0.0,) * 6)
     assert np.isnan(upper(posterior.coupling_interval()[0])).all()
     assert upper(posterior.coupling_interval(given_presence=False)[1]) == [0.0] * 6
-    with pytest.raises(InputError, match="mass"):
+    with pytest.raises(InputError, match="ci_prob"):
         posterior.coupling_interval(1.0)
 
 

@@ -2,6 +2,8 @@
 
 import ast
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,29 +16,31 @@ from report_helpers import made_up
 from slabfield import Posterior, SpikeSlabMRF, load_posterior
 from slabfield.chains.checkpoint import Checkpoint
 from slabfield.datasets import make_block
-from slabfield.encoding import Variable
+from slabfield.encoding import Encoder, Variable
 from slabfield.estimators.run_files import read_run
 from slabfield.posterior.methods_convergence import QUANTITIES, REASONS
 from slabfield.posterior.methods_text import MAX_RULES
 from slabfield.report.page import make_page
 
 NAMES = [f"item {k}" for k in range(9)]
-PLAIN = [Variable.binary(name, (0, 1)).as_record() for name in NAMES]
+PLAIN = [Variable.binary(name, (0, 1)) for name in NAMES]
 N_EDGES = 36
 
 
 def paragraph_of(
-    n_chains: int = 4, n_draws: int = 500, info: dict[str, Any] | None = None, **settings: Any
-) -> str:
+    n_chains: int = 4, n_draws: int = 500, info: dict[str, Any] | None = None,
+    variables: Sequence[Variable] = PLAIN, **settings: Any,
+) -> str:  # fmt: skip
     """Return the paragraph, without references, of a made-up run with some settings changed."""
     posterior = made_up(9, n_chains=n_chains, n_draws=n_draws, names=NAMES)
     posterior.settings.update(
         scheme="collapsed", n_missing=0, n_dropped=0, weighted=False, total_weight=300,
-        variables=PLAIN, n_chains=n_chains, stopped_by="draws",
+        n_chains=n_chains, stopped_by="draws",
     )  # fmt: skip
     posterior.settings.update(settings)
     for chain in posterior.info:
         chain.update(info or {})
+    posterior = replace(posterior, encoder=Encoder(tuple(variables)))
     return check_grammar(posterior.methods_text().split("\n\n")[0])
 
 
@@ -91,8 +95,8 @@ def test_dropped_rows(n_dropped: int, expected: str) -> None:
     assert "no missing" not in text
 
 
-def coded(**labels: tuple[object, object]) -> list[dict[str, Any]]:
-    return [Variable.binary(name, pair).as_record() for name, pair in labels.items()]
+def coded(**labels: tuple[object, object]) -> list[Variable]:
+    return [Variable.binary(name, pair) for name, pair in labels.items()]
 
 
 def test_all_columns_coded_alike() -> None:
@@ -101,7 +105,7 @@ def test_all_columns_coded_alike() -> None:
 
 
 def test_columns_coded_in_different_ways() -> None:
-    age = Variable.binary("age", ("less than 30", "at least 30"), 30.0).as_record()
+    age = Variable.binary("age", ("less than 30", "at least 30"), 30.0)
     variables = [*coded(sleep=("no", "yes"), work=("no", "yes"), joy=(1, 2), a=(0, 1)), age]
     text = paragraph_of(variables=variables)
     assert (

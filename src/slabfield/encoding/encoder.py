@@ -138,6 +138,17 @@ class Encoder:
         pairs = zip(columns, thresholds, strict=True)
         return cls(tuple(binary_variable(*pair) for pair in pairs), has_names)
 
+    def as_record(self) -> dict[str, Any]:
+        """Return the encoder as plain values for a file."""
+        variables = [variable.as_record() for variable in self.variables]
+        return {"variables": variables, "has_names": self.has_names}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Encoder:
+        """Return the encoder that `as_record` described."""
+        variables = tuple(Variable.from_record(each) for each in record["variables"])
+        return cls(variables, bool(record["has_names"]))
+
     def transform(
         self,
         X: object,
@@ -375,8 +386,8 @@ def _refuse_missing(columns: Sequence[str]) -> None:
         raise InputError(
             "missing-values-here",
             "{X} must have no missing values (NaN or None) here; found some in {which} {columns}. "
-            "Drop the rows that have them; only predict_proba accepts them, as the entries to "
-            "predict.",
+            "Drop the rows that have them; only predict and predict_proba accept them, as the "
+            "entries to predict.",
             X=Parameter("X"),
             which="column" if len(columns) == 1 else "columns",
             columns=listed(columns),

@@ -73,6 +73,11 @@ class CodedTable(NamedTuple):
         return [variable.name for variable in self.variables]
 
     @property
+    def encoder(self) -> Encoder:
+        """The encoder of new rows."""
+        return Encoder(self.variables, self.has_names)
+
+    @property
     def n_rows(self) -> int:
         """Number of rows, repeated ones included."""
         return len(self.rows) if self.counts is None else int(self.counts.sum())

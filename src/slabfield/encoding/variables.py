@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import date, datetime, time
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,14 @@ from slabfield.encoding.missing_codes import AnswerRange
 
 KINDS = ("binary",)
 """Kinds of variable that models know."""
+
+READERS: dict[str, tuple[type, Callable[[str], object]]] = {
+    "datetime": (datetime, datetime.fromisoformat),  # before date, of which it is a subclass
+    "date": (date, date.fromisoformat),
+    "time": (time, time.fromisoformat),
+    "decimal": (Decimal, Decimal),
+}
+"""Labels that JSON does not have: their types, and how they are read from their text."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +100,8 @@ class Variable:
     def as_record(self) -> dict[str, Any]:
         """Return the variable as plain values for a file.
 
-        Labels that JSON does not have, such as dates, become text.
+        Dates, times and decimal numbers are marked as such; other labels that JSON does not have
+        become text.
         """
         return {
             "name": self.name,
@@ -112,7 +123,7 @@ class Variable:
         return cls(
             name,
             record["kind"],
-            tuple(record["labels"]),
+            tuple(_from_plain(label) for label in record["labels"]),
             tuple(float(score) for score in record["scores"]),
             None if threshold is None else float(threshold),
             _optional_tuple(record["na_values"]),
@@ -128,4 +139,16 @@ def _optional_tuple(values: Iterable[Any] | None) -> tuple[Any, ...] | None:
 def _plain(label: object) -> object:
     if isinstance(label, np.generic):
         label = label.item()
-    return label if label is None or isinstance(label, (bool, int, float, str)) else str(label)
+    if label is None or isinstance(label, (bool, int, float, str)):
+        return label
+    for name, (kind, _) in READERS.items():
+        if isinstance(label, kind):
+            return {name: str(label)}
+    return str(label)
+
+
+def _from_plain(label: object) -> object:
+    if not isinstance(label, dict):
+        return label
+    ((name, text),) = label.items()
+    return READERS[name][1](text)

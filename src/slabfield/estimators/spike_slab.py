@@ -365,7 +365,7 @@ class SpikeSlabMRF(PosteriorModel):
                     self._runs, goal, self.n_jobs, reporter, checkpoint=checkpoint,
                     cluster=None if client is None else Cluster(client),
                 )  # fmt: skip
-            self._store_outcome(outcome, self.posterior_.feature_names, run_settings, checkpoint)
+            self._store_outcome(outcome, self.posterior_.encoder, run_settings, checkpoint)
         return self
 
     def _fit_table(
@@ -382,7 +382,6 @@ class SpikeSlabMRF(PosteriorModel):
             "fell_back": "", "total_weight": table.total_weight, "coding": list(table.notes),
             "weighted": table.weights is not None, "n_dropped": table.n_dropped,
             "n_missing": int(np.count_nonzero(table.missing)),
-            "variables": [variable.as_record() for variable in table.variables],
         }  # fmt: skip
         with checkpoint.at_work() if checkpoint else nullcontext():
             if checkpoint is None:
@@ -399,8 +398,7 @@ class SpikeSlabMRF(PosteriorModel):
                 problem = self._problem(table, settings)
                 outcome = self._run(problem, settings, seed, deadline, goal, checkpoint, cluster)
             encoding.keep_names(self, table)
-            names = list(table.names)
-            self._store_outcome(outcome, names, run_settings | {"seed": seed}, checkpoint)
+            self._store_outcome(outcome, table.encoder, run_settings | {"seed": seed}, checkpoint)
         return self
 
     def _run(
@@ -443,7 +441,7 @@ class SpikeSlabMRF(PosteriorModel):
     def _store_outcome(
         self,
         outcome: Outcome,
-        names: list[str],
+        encoder: encoding.Encoder,
         run_settings: dict[str, Any],
         checkpoint: Checkpoint | None,
     ) -> None:
@@ -453,7 +451,7 @@ class SpikeSlabMRF(PosteriorModel):
         self._runs, self._checkpoint = outcome.runs, checkpoint
         n_draws = len(outcome.results[0].record.bias)
         run_settings = run_settings | {"n_draws": n_draws, "stopped_by": outcome.stopped_by}
-        self.posterior_ = _posterior_of(outcome.results, names, run_settings)
+        self.posterior_ = _posterior_of(outcome.results, encoder, run_settings)
         self.inclusion_probability_ = self.posterior_.inclusion_probability
         chosen = self.inclusion_probability_ >= self.edge_threshold
         self.coupling_ = np.where(chosen, np.nan_to_num(self.posterior_.coupling_mean), 0.0)
@@ -511,8 +509,9 @@ def _draws_of(results: list[ChainResult]) -> Draws:
 
 
 def _posterior_of(
-    results: list[ChainResult], names: list[str], run_settings: dict[str, Any]
+    results: list[ChainResult], encoder: encoding.Encoder, run_settings: dict[str, Any]
 ) -> Posterior:
     """Combine the results of all chains."""
     info = [{**r.info._asdict(), "cpu_seconds": r.cpu_seconds, **r.adaptation} for r in results]
-    return Posterior(_draws_of(results), names, run_settings, info)
+    names = [variable.name for variable in encoder.variables]
+    return Posterior(_draws_of(results), names, run_settings, info, encoder)

@@ -26,7 +26,7 @@ def edge_forest(
     posterior: Posterior,
     n_edges: int = 30,
     threshold: float = 0.5,
-    mass: float = 0.95,
+    ci_prob: float = 0.95,
     ax: Axes | None = None,
 ) -> Axes:
     """Plot the couplings of probable edges with their intervals, strongest first.
@@ -42,7 +42,7 @@ def edge_forest(
         Maximum number of edges.
     threshold : float
         Smallest inclusion probability of an edge that is drawn.
-    mass : float
+    ci_prob : float
         Posterior probability of the intervals.
     ax : matplotlib Axes, optional
         Where to draw; by default in a new figure.
@@ -64,7 +64,7 @@ def edge_forest(
     posterior = check_posterior(posterior)
     n_edges = check_positive_int("n_edges", n_edges)
     threshold = check_number("threshold", threshold, 0, 1)
-    lower, upper = posterior.coupling_interval(mass)
+    lower, upper = posterior.coupling_interval(ci_prob)
     chosen, n_probable = _strongest(posterior, threshold, n_edges)
     ax = check_panels(ax, 1, list_size(len(chosen)))[0]
     ax.axvline(0, color=GREY, linewidth=0.8, zorder=1)
@@ -81,7 +81,7 @@ def edge_forest(
     _write_beside(ax, -1, "probability")
     tidy(ax, grid="x")
     ax.tick_params(axis="y", length=0)
-    ax.set_xlabel(f"coupling given presence: mean and {100 * mass:g}% interval")
+    ax.set_xlabel(f"coupling given presence: mean and {100 * ci_prob:g}% interval")
     headline(ax, _summary(len(chosen), n_probable, threshold))
     return ax
 

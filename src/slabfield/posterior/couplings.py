@@ -16,8 +16,8 @@ from slabfield.validation import check_number
 
 Array = NDArray[np.float64]
 
-# Posterior probability of the intervals in tables
-INTERVAL = 0.95
+# Posterior probability of intervals by default
+CI_PROB = 0.95
 
 
 class Couplings(Summaries):
@@ -34,13 +34,13 @@ class Couplings(Summaries):
         )
 
     def coupling_interval(
-        self, mass: float = INTERVAL, given_presence: bool = True
+        self, ci_prob: float = CI_PROB, given_presence: bool = True
     ) -> tuple[Array, Array]:
         """Highest-density interval of every coupling.
 
         Parameters
         ----------
-        mass : float
+        ci_prob : float
             Posterior probability of the interval.
         given_presence : bool
             Whether to use only draws that contain the edge. Otherwise an absent edge counts as 0.
@@ -66,12 +66,12 @@ class Couplings(Summaries):
         >>> lower[0, 1], upper[0, 1]
         (np.float64(0.0), np.float64(0.0))
         """
-        mass = check_number("mass", mass, 0, 1, include_low=False, include_high=False)
+        ci_prob = check_ci_prob(ci_prob)
         n_all = self.draws.n_chains * self.draws.n_draws
         bounds = np.full((self.draws.n_edges, 2), np.nan if given_presence else 0.0)
         for edge, values in _visited(self.draws, 2 if given_presence else 1):
             all_draws = values if given_presence else _with_zeros(values, n_all)
-            bounds[edge] = array_stats().hdi(all_draws, mass)
+            bounds[edge] = array_stats().hdi(all_draws, ci_prob)
         return self.interactions.as_matrix(bounds[:, 0]), self.interactions.as_matrix(bounds[:, 1])
 
     def to_ising(self) -> tuple[Array, Array]:
@@ -100,12 +100,20 @@ class Couplings(Summaries):
         return BinaryField(self.bias_mean, self.averaged_coupling).to_ising()
 
 
-def sd_and_interval_given_presence(draws: Draws) -> tuple[Array, Array, Array]:
+def check_ci_prob(ci_prob: float) -> float:
+    """Check the posterior probability of an interval, and return it."""
+    return check_number("ci_prob", ci_prob, 0, 1, include_low=False, include_high=False)
+
+
+def sd_and_interval_given_presence(
+    draws: Draws, ci_prob: float = CI_PROB
+) -> tuple[Array, Array, Array]:
     """Standard deviation and highest-density interval of each coupling given presence."""
+    ci_prob = check_ci_prob(ci_prob)
     sd, interval = np.full(draws.n_edges, np.nan), np.full((draws.n_edges, 2), np.nan)
     for edge, values in _visited(draws, 2):
         sd[edge] = values.std()
-        interval[edge] = array_stats().hdi(values, INTERVAL)
+        interval[edge] = array_stats().hdi(values, ci_prob)
     return sd, interval[:, 0], interval[:, 1]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from slabfield.encoding import Variable
@@ -59,7 +59,7 @@ def methods_text(posterior: Posterior) -> str:
     settings = posterior.settings
     sentences = [
         *_data(posterior),
-        *_coding(settings),
+        *_coding(posterior.encoder.variables),
         *_missing(settings, posterior.n_nodes),
         *_prior(settings, posterior.draws.n_edges),
         *_likelihood(posterior),
@@ -89,10 +89,7 @@ def _data(posterior: Posterior) -> list[str]:
     return found
 
 
-def _coding(settings: Mapping[str, Any]) -> list[str]:
-    if "variables" not in settings:
-        return []
-    variables = [Variable.from_record(record) for record in settings["variables"]]
+def _coding(variables: Sequence[Variable]) -> list[str]:
     rules = list(coding_rules(variables).items())
     n_unchanged = len(variables) - sum(len(names) for _, names in rules)
     if not rules:

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slabfield.draws import Draws
+from slabfield.encoding import Encoder, Variable
 from slabfield.io.atomic import check_target
 from slabfield.posterior.arviz_groups import data_groups, prior_group
 from slabfield.posterior.convergence import Convergence
-from slabfield.posterior.couplings import Couplings, sd_and_interval_given_presence
+from slabfield.posterior.couplings import CI_PROB, Couplings, sd_and_interval_given_presence
 from slabfield.posterior.datatree import make_tree
 from slabfield.posterior.diagnostics import (
     find_deviations,
@@ -25,6 +26,7 @@ from slabfield.posterior.evidence import Structure
 from slabfield.posterior.exports import write_edges
 from slabfield.posterior.graphs import Networks
 from slabfield.posterior.methods_text import methods_text
+from slabfield.posterior.predictions import Predictions
 from slabfield.posterior.storage import save_posterior
 from slabfield.validation import Message
 
@@ -36,8 +38,11 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Posterior(Couplings, Structure, Networks):
+class Posterior(Couplings, Structure, Networks, Predictions):
     """The posterior of a binary pairwise field, represented by draws.
+
+    It predicts, scores and samples rows like the estimator that made it, also after it was saved
+    and loaded: it has the variables of the fitted table, not its rows.
 
     Attributes
     ----------
@@ -49,6 +54,9 @@ class Posterior(Couplings, Structure, Networks):
         Settings of the run, given or chosen automatically, with the engine's name and the seed.
     info : list of dict
         Of each chain: counts of moves, CPU seconds, adapted settings, diagnostics of particles.
+    encoder : Encoder
+        The variables of the fitted table, with which new rows are encoded; by default nodes that
+        hold 0 and 1.
 
     Examples
     --------
@@ -59,12 +67,20 @@ class Posterior(Couplings, Structure, Networks):
     (4, 4)
     >>> list(posterior.to_dataframe().columns[:3])
     ['node_1', 'node_2', 'inclusion_probability']
+    >>> posterior.predict_proba(rows[:5], nodes=["x0"]).shape
+    (5, 1)
     """
 
     draws: Draws
     feature_names: list[str]
     settings: dict[str, Any]
     info: list[dict[str, float]] = field(default_factory=list)
+    encoder: Encoder = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        if self.encoder is None:
+            variables = (Variable.binary(name, (0, 1)) for name in self.feature_names)
+            object.__setattr__(self, "encoder", Encoder(tuple(variables)))
 
     @cached_property
     def diagnostics(self) -> dict[str, Array]:
@@ -121,18 +137,27 @@ class Posterior(Couplings, Structure, Networks):
         """
         return not self._problems
 
-    def to_dataframe(self) -> pd.DataFrame:
+    def to_dataframe(self, ci_prob: float = CI_PROB) -> pd.DataFrame:
         """Table of edges, one row each, the most probable first.
 
         Columns: ``node_1``, ``node_2``, ``inclusion_probability``; ``mean``, ``sd``, ``lower`` and
-        ``upper`` of the coupling given presence, the last two the 95% highest-density interval;
+        ``upper`` of the coupling given presence, the last two the highest-density interval;
         ``rhat`` and ``ess`` of the inclusion indicator.
+
+        Parameters
+        ----------
+        ci_prob : float
+            Posterior probability of the interval.
+
+        Returns
+        -------
+        DataFrame
         """
         import pandas as pd
 
         first, second = self.interactions.ends
         names = np.array(self.feature_names, dtype=object)
-        sd, lower, upper = sd_and_interval_given_presence(self.draws)
+        sd, lower, upper = sd_and_interval_given_presence(self.draws, ci_prob)
         table = pd.DataFrame(
             {
                 "node_1": names[first],
@@ -162,7 +187,11 @@ class Posterior(Couplings, Structure, Networks):
         write_edges(self.to_dataframe(), check_target(path))
 
     def to_datatree(
-        self, dense: bool | None = None, X: Any = None, binarize: Any = None
+        self,
+        dense: bool | None = None,
+        X: Any = None,
+        log_likelihood: bool | None = None,
+        n_draws: int = 1_000,
     ) -> xr.DataTree:
         """Return an xarray DataTree in the layout of ArviZ, with names as coordinates.
 
@@ -172,10 +201,15 @@ class Posterior(Couplings, Structure, Networks):
             Whether couplings and presence are dense. By default they are dense up to four million
             entries (chains * draws * edges), and sparse above.
         X : array or data frame, optional
-            The table that was fitted, which a posterior does not store; it adds the groups
-            ``observed_data`` and ``posterior_predictive``.
-        binarize : number, "median" or dict, optional
-            As it was given to the fit.
+            The table that was fitted, whose rows a posterior does not store, or other rows with
+            its columns. It adds the groups of data.
+        log_likelihood : bool, optional
+            Whether the groups of data include log-likelihoods: by default up to 20 nodes, where
+            they are exact, unless the draws are of the pseudo-likelihood's posterior, of which
+            ``arviz_stats.loo`` would make no sense. Above 20 nodes they are exact if the treewidth
+            is small enough, and else estimates by annealed importance sampling, which take long.
+        n_draws : int
+            Draws of all chains whose likelihoods are computed, evenly spaced.
 
         Returns
         -------
@@ -185,9 +219,11 @@ class Posterior(Couplings, Structure, Networks):
             ``prior`` draws of ``p0`` and ``sigma0`` from their priors;
             ``inclusion`` the inclusion probability of each edge, and the mean of its conditional
             probabilities; ``run`` settings and info as JSON; ``sparse``, if draws are not dense,
-            the couplings of present edges. With X, ``observed_data`` has the shares of rows in
-            which nodes, and pairs of nodes, are 1, and ``posterior_predictive`` the same for data
-            sets simulated from 200 draws.
+            the couplings of present edges. With X, ``observed_data`` has the rows as codes
+            (``x``), and the shares of rows in which nodes, and pairs of nodes, are 1;
+            ``posterior_predictive`` has these shares in data sets simulated from 200 draws.
+            ``pseudo_log_likelihood`` and ``log_likelihood`` have a value for each draw and row;
+            ``log_partition`` has log Z of each draw, with its standard error.
 
         Examples
         --------
@@ -206,7 +242,7 @@ class Posterior(Couplings, Structure, Networks):
 
         groups = {"prior": prior_group(self)}
         if X is not None:
-            groups |= data_groups(self, X, binarize)
+            groups |= data_groups(self, X, log_likelihood, n_draws)
         tree = make_tree(self, dense)
         for name, group in groups.items():
             if group is not None:

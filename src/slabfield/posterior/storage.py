@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from slabfield.draws import DENSE_LIMIT, Draws, sparse_where
+from slabfield.encoding import Encoder
 from slabfield.io.atomic import check_target, write_atomically
 from slabfield.models.interactions import Interactions
 from slabfield.posterior.datatree import make_tree
@@ -58,6 +59,8 @@ def _encoding(values: Any) -> dict[str, Any]:
 def load_posterior(path: str | os.PathLike[str]) -> Posterior:
     """Read a posterior that :meth:`Posterior.save` wrote, bit for bit.
 
+    It predicts, scores and samples like the one that was saved.
+
     Parameters
     ----------
     path : str or path
@@ -99,16 +102,16 @@ def load_posterior(path: str | os.PathLike[str]) -> Posterior:
 
         with h5py.File(source, "r") as file:
             reader = _Reader(file, source.stat().st_size)
-            names, settings, info = (
-                json.loads(reader.text(f"run/{name}"))
-                for name in ("feature_names", "settings", "info")
+            record, settings, info = (
+                json.loads(reader.text(f"run/{name}")) for name in ("encoder", "settings", "info")
             )
-            _expect(_is_list_of(names, str), "node names that are not text")
+            encoder = Encoder.from_record(record)
+            names = [variable.name for variable in encoder.variables]
             _expect(
                 isinstance(settings, dict) and _is_list_of(info, dict),
                 "settings or info of the wrong type",
             )
-            return Posterior(_draws(reader, len(names)), names, settings, info)
+            return Posterior(_draws(reader, len(names)), names, settings, info, encoder)
 
 
 def _draws(reader: _Reader, n_nodes: int) -> Draws:
