@@ -35,7 +35,7 @@ def read_request(
     likelihood: Likelihood,
     preset: Preset = Preset.default,
     chains: int,
-    draws: str | None,
+    draws: str,
     time_budget: float | None,
     warmup: int | None,
     seed: int | None,
@@ -62,7 +62,7 @@ likelihood, preset, chains, draws, time_budget, warmup, seed, jobs, max_memory
     request : FitRequest
         Parameters of the estimator.
     """
-    thresholds, n_draws = parse_binarize(binarize), parse_draws(draws, preset.value)
+    thresholds, n_draws = parse_binarize(binarize), parse_draws(draws)
     table: pd.DataFrame | CodedTable
     if counted and sheet is None and na is Missing.error and comes_in_chunks(file, BIG_FILE):
         table = read_counted(file, lambda names: select_names(names, columns, drop), thresholds)
