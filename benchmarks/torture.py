@@ -22,6 +22,7 @@ from accuracy import to_markdown
 from slabfield import Posterior, SpikeSlabMRF, datasets, load_posterior
 from slabfield.chains import checkpoint as checkpoints
 from slabfield.chains.checkpoint import ChainFile, Checkpoint, read_checked
+from slabfield.chains.run_clock import Stopwatch
 
 INTERVAL = 0.05
 RUNS: dict[str, dict[str, Any]] = {
@@ -139,7 +140,7 @@ def cost() -> pd.DataFrame:
         (run,) = model.fit(data)._runs
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "state.npz"
-            run.file = ChainFile(path, None, 0.0)  # type: ignore[arg-type]
+            run.file = ChainFile(path, None, Stopwatch())  # type: ignore[arg-type]
             times = []
             for _ in range(5):
                 clock = time.perf_counter()
@@ -165,14 +166,15 @@ round of draws.
 
 | what happens | what is lost | what to do |
 |---|---|---|
-| power failure, `kill -9`, out of memory | what was done since the last state, or the start if there is none yet | `slabfield resume DIR`, or the same `fit(X, checkpoint=PATH)`, or `SpikeSlabMRF.resume(PATH)` |
+| power failure, `kill -9`, out of memory | what was done since the last state, or the start if there is none yet | `slabfield resume DIR`, or the same `fit(X, checkpoint=PATH)`, or `SpikeSlabMRF.from_checkpoint(PATH).resume()` |
 | Ctrl-C | nothing: chains finish their chunk, the state is saved, the draws there are are summarized and written (exit code 1) | the same |
 | Ctrl-C twice | what was done since the last state (exit code 130) | the same |
 | disk full | nothing: the run goes on, a warning says so, the old state stays | make room |
 | folder that cannot be written in | nothing: the run does not begin (exit code 2) | name another folder |
 | file cut short or damaged | nothing: the run does not go on (exit code 2) | delete the file: its chain restarts, with the same draws |
 | other data, settings, seed or version of slabfield | nothing: the run does not begin, the state stays (exit code 2) | name another folder |
-| too few draws | nothing | `slabfield resume DIR --draws 1000`, or `model.extend(1000)` |
+| time budget over, or not converged | nothing | `slabfield resume DIR` goes on until converged, as does `model.resume()` |
+| too few draws | nothing | `slabfield resume DIR --draws 1000`, or `model.resume(n_draws=1000)` |
 
 The result of a resumed run equals that of an uninterrupted one bit for bit: all draws, inclusion
 probabilities and counts, whatever the number of workers, on the same machine with the same versions

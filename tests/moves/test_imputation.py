@@ -111,7 +111,7 @@ def test_imputing_continues_from_a_checkpoint(tmp_path: Path, likelihood: str) -
     settings = {"likelihood": likelihood, "na": "impute", "n_chains": 2, "random_state": 3}
     whole = SpikeSlabMRF(n_draws=30, n_warmup=10, **settings).fit(table)
     half = SpikeSlabMRF(n_draws=10, n_warmup=10, **settings).fit(table, checkpoint=tmp_path / "run")
-    more = half.extend(20)
+    more = half.resume(20)
     np.testing.assert_array_equal(whole.posterior_.draws.coupling, more.posterior_.draws.coupling)
     assert "missing entries" in whole.coding_notes_[0]
 

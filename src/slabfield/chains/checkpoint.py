@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 import threading
 import warnings
 import zipfile
@@ -396,6 +397,9 @@ class Checkpoint:
         def on_interrupt(*_: Any) -> None:
             signal.signal(signal.SIGINT, before)
             self.stop.request()
+            if sys.stderr is not None and sys.stderr.isatty():
+                text = "Stopping after the current step; Ctrl-C again stops at once."
+                print(text, file=sys.stderr, flush=True)
 
         if in_main_thread:
             signal.signal(signal.SIGINT, on_interrupt)

@@ -107,11 +107,11 @@ def show_warnings(caught: Iterable[WarningMessage], posterior: Posterior) -> Non
 
 
 def _convergence_text(posterior: Posterior, resume_command: str) -> str:
-    figures = f"{posterior.convergence.worst}; engine: {posterior.settings.get('engine')}"
+    figures = f"{posterior.convergence.worst} (engine: {posterior.settings.get('engine')})"
     if posterior.converged:
-        return f"The chains have converged ({figures})."
+        return f"The chains have converged: {figures}."
     return (
-        f"The chains have not converged ({figures}). Take these numbers as provisional"
+        f"The chains have not converged: {figures}. Take these numbers as provisional"
         f"{_remedy(posterior, resume_command)}."
     )
 

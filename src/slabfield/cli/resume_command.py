@@ -115,7 +115,7 @@ def report_nothing_added(posterior: Posterior, folder: Path, quiet: bool) -> boo
     if not quiet:
         show_text(
             f"Nothing to add: the run is complete, and {posterior.draws.n_draws:,} draws per chain "
-            f"are enough ({posterior.convergence.worst}). For more draws: {resume_command(folder)} "
+            f"are enough: {posterior.convergence.worst}. For more draws: {resume_command(folder)} "
             "--draws N."
         )
     show_warnings((), posterior)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -142,11 +142,13 @@ def read_run(checkpoint: Checkpoint) -> tuple[dict[str, Any], encoding.CodedTabl
 class InterruptedInWarmUp(KeyboardInterrupt):
     """Ctrl-C during warm-up: there are no draws; ``what`` says how far the warm-up had come."""
 
-    def __init__(self, n_warmed: int, n_warmup: int, folder: Path) -> None:
-        self.what = (
-            f"warm-up had made {n_warmed} of its {n_warmup} draws per chain, which are kept; there "
-            "are no results yet"
-        )
+    def __init__(self, n_warmed: Sequence[int], n_warmup: int, folder: Path) -> None:
+        low, high = min(n_warmed), max(n_warmed)
+        made = f"{low}" if low == high else f"{low} to {high}"
+        self.what = f"warm-up had made {made} of its {n_warmup} draws per chain, which are kept"
+        if high == 0:
+            self.what = "warm-up had not begun, so that nothing is kept"
+        self.what += "; there are no results yet"
         super().__init__(
             f"Interrupted; {self.what}. resume() continues, here or in another process: "
             f"SpikeSlabMRF.from_checkpoint({str(folder)!r}).resume()."
@@ -160,10 +162,8 @@ def end_run(checkpoint: Checkpoint, outcome: Outcome) -> None:
     if outcome.stopped_by != "interrupt":
         return
     if not outcome.results:
-        shortest = min(outcome.runs, key=lambda run: run.n_warmed)
-        raise InterruptedInWarmUp(
-            shortest.n_warmed, shortest.settings.n_warmup, checkpoint.folder
-        ) from None
+        n_warmed, n_warmup = [run.n_warmed for run in outcome.runs], outcome.runs[0].n_warmup
+        raise InterruptedInWarmUp(n_warmed, n_warmup, checkpoint.folder)
     warnings.warn(
         validation.InputWarning(
             "interrupted",

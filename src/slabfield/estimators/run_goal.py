@@ -86,4 +86,5 @@ def next_goal(run: RunStatus, n_draws: int | str | None, max_draws: int) -> Goal
         return run.goal
     if run.complete and run.converged:
         return None
-    return Goal(max(run.n_draws, FIRST_DRAWS), True, run.n_draws + max_draws)
+    most = run.n_draws + max_draws
+    return Goal(min(max(run.n_draws, FIRST_DRAWS), most), True, most)

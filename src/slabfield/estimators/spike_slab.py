@@ -398,6 +398,7 @@ class SpikeSlabMRF(PosteriorModel):
             if checkpoint is not None:
                 record_goal(checkpoint, goal)
                 checkpoint.take_up(runs)
+            self._runs = None  # should this fail, only the checkpoint can be trusted
             deadline = Deadline(inf if time_budget is None else time_budget)
             with self._progress_reporter(runs[0].settings, goal, deadline) as reporter:
                 outcome = draw_on(
@@ -468,9 +469,9 @@ class SpikeSlabMRF(PosteriorModel):
             if load and checkpoint is not None:
                 goal = recorded_goal(checkpoint)
                 outcome = outcome._replace(stopped_by=checkpoint.stopped_by)
-            encoding.keep_names(self, table)
             names = list(table.names)
             self._store_outcome(outcome, names, run_settings | {"seed": seed}, goal, checkpoint)
+            encoding.keep_names(self, table)
 
     def _run(
         self,
