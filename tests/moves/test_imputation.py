@@ -122,9 +122,11 @@ def test_imputing_is_closer_to_complete_data_than_dropping_rows() -> None:
     distance = {"impute": [], "drop": []}
     for seed in range(10):
         rows = datasets.make_block(100, random_state=seed).rows
-        whole = SpikeSlabMRF(random_state=seed).fit(rows).inclusion_probability_
+        whole = SpikeSlabMRF(n_draws=1000, random_state=seed).fit(rows).inclusion_probability_
         for na, found in distance.items():
-            model = SpikeSlabMRF(random_state=seed, na=na).fit(holes_in(rows, 0.1, seed))
+            model = SpikeSlabMRF(n_draws=1000, random_state=seed, na=na).fit(
+                holes_in(rows, 0.1, seed)
+            )
             found.append(np.sqrt(np.mean((model.inclusion_probability_ - whole) ** 2)))
     print({na: np.round(found, 3) for na, found in distance.items()})
     assert np.mean(distance["impute"]) < np.mean(distance["drop"])
