@@ -8,7 +8,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from slabfield.posterior import Posterior
 from slabfield.posterior.diagnostics import MORE_DRAWS_HELP
-from slabfield.validation import Message
 
 
 def warn_unconverged(posterior: Posterior, stacklevel: int = 1) -> None:
@@ -23,27 +22,20 @@ def warn_unconverged(posterior: Posterior, stacklevel: int = 1) -> None:
         :func:`warnings.warn`.
     """
     if posterior.settings.get("stopped_by") != "interrupt" and posterior.problems:
-        warnings.warn(
-            str(unconverged_message(posterior)), ConvergenceWarning, stacklevel=stacklevel + 1
-        )
+        warnings.warn(unconverged_text(posterior), ConvergenceWarning, stacklevel=stacklevel + 1)
 
 
-def unconverged_message(posterior: Posterior) -> Message:
-    """Return the problems of a posterior in one sentence."""
+def unconverged_text(posterior: Posterior) -> str:
+    """Return what is wrong with a posterior, and what to do, in a sentence."""
     problems = posterior.problems
     others = [problem for problem in problems if problem.code not in MORE_DRAWS_HELP]
     if others:
         n_more = len(problems) - 1
-        rest = f" posterior_.warnings has {n_more} more." if n_more else ""
-        return Message(others[0].code, "{problem}{rest}", {"problem": others[0], "rest": rest})
+        return str(others[0]) + (f" posterior_.warnings has {n_more} more." if n_more else "")
     parameters = posterior.convergence.unconverged_parameters
-    return Message(
-        "not-converged",
-        "The chains have not converged after {n_draws} draws each: {worst}{parameters}; resume() "
-        "continues until they have (posterior_.warnings has the details).",
-        {
-            "n_draws": posterior.draws.n_draws,
-            "worst": posterior.convergence.worst,
-            "parameters": f", {parameters} imprecise" if parameters else "",
-        },
+    imprecise = f", {parameters} imprecise" if parameters else ""
+    return (
+        f"The chains have not converged after {posterior.draws.n_draws} draws each: "
+        f"{posterior.convergence.worst}{imprecise}; resume() continues until they have "
+        "(posterior_.warnings has the details)."
     )
