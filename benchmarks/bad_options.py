@@ -33,7 +33,7 @@ def options(folder: Path) -> Tried:
     yield "`--na-values sleep:`", lambda: parse_na_values(["sleep:"])
     yield "`--levels sleep`", lambda: parse_levels(["sleep"])
     yield "`--slab wide`", lambda: parse_slab("wide")
-    yield "`--draws many`", lambda: parse_draws("many", "default")
+    yield "`--draws many`", lambda: parse_draws("many")
     for text in ("sleep", "sleep:wrok", "sleep:sleep", "@nowhere.csv"):
         yield f"`--forbid {text}`", lambda text=text: read_pairs([text], NAMES, "--forbid")
     for name, content in {
@@ -68,11 +68,11 @@ def checkpoints(folder: Path) -> Tried:
             for other, old in whole.items():
                 other.write_bytes(old)
             path.write_bytes(content)
-            SpikeSlabMRF.resume(run)
+            SpikeSlabMRF.from_checkpoint(run)
 
         return action
 
-    yield "no folder", lambda: SpikeSlabMRF.resume("nowhere")
+    yield "no folder", lambda: SpikeSlabMRF.from_checkpoint("nowhere")
     yield "a run cut short in writing", resume(run / "run.npz", whole[run / "run.npz"][:1000])
     yield "a chain cut short in writing", resume(chain, whole[chain][:-100])
     flipped = bytearray(whole[chain])

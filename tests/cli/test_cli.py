@@ -4,7 +4,7 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -27,6 +27,7 @@ from slabfield.encoding import code_binary
 from slabfield.io.atomic import write_atomically
 from slabfield.io.reading import read_table
 from slabfield.plots._threshold import readable_threshold
+from slabfield.posterior.convergence import Worst
 from slabfield.posterior.diagnostics import RUN_LONGER
 from slabfield.posterior.exports import write_edges
 from slabfield.validation import InputError, InputWarning, Message, Parameter, check_slab_prior
@@ -80,7 +81,9 @@ class FakeEstimator:
             write_graphml=lambda path: path.write_text("<graphml/>"),
             save=lambda path: path.write_bytes(b"posterior"),
             messages=list(self.messages),
+            problems=[] if self.converged else [Message("unconverged-edges", "")],
             converged=self.converged,
+            convergence=SimpleNamespace(worst=Worst(1.002, "sigma0", 640.0, "p0")),
             settings={"engine": "exact", "n_draws": 500},
         )
         return self
@@ -139,7 +142,7 @@ def test_fit_prints_and_writes(
     assert "Column 'sleep': 1 = 'yes', 0 = 'no'." in result.output
     assert "sleep - work" in result.output
     assert "possible edges" in result.output
-    assert "largest R-hat 1.002, fewest effective draws 640" in result.output
+    assert "largest R-hat 1.002 (sigma0), fewest effective draws 640 (p0)" in result.output
     pictures = ["network.png", "inclusion.png", "forest.png", "evidence.png", "convergence.png"]
     written = sorted(["edges.csv", "network.graphml", "posterior.nc", "report.html", *pictures])
     assert sorted(path.name for path in out.iterdir()) == written
@@ -194,7 +197,7 @@ def test_options_reach_the_estimator(
 @pytest.mark.parametrize(
     ("options", "expected"),
     [((), "auto"), (("--draws", "auto"), "auto"), (("--draws", "7"), 7),
-     (("--preset", "paper"), None)],
+     (("--preset", "paper"), "auto")],
 )  # fmt: skip
 def test_draws_are_auto_by_default(
     estimator: type[FakeEstimator], csv_file: Callable[..., Path], tmp_path: Path,
@@ -221,7 +224,7 @@ def test_not_converged_is_exit_code_1_with_results_written(
     result = call("fit", csv_file(), "--out", tmp_path / "out")
     assert result.exit_code == 1
     assert "have not converged" in result.output
-    assert "--draws 2000" in result.output
+    assert f"slabfield resume {tmp_path / 'out'}" in result.output.replace("\n", "")
     assert "Warning: The chains disagree about 2 edges." in result.output
     assert (tmp_path / "out" / "edges.csv").exists()
 
@@ -645,6 +648,20 @@ def test_edges_are_not_changed_by_writing(tmp_path: Path) -> None:
     assert (tmp_path / "edges.csv").read_text() == "node_1,node_2,mean\n'=a,b,0.333333\n"
 
 
+def made_up_run(
+    codes: Sequence[str] = (),
+    n_chains: int = 4,
+    worst: Worst = Worst(1.002, "sigma0", 640.0, "p0"),  # noqa: B008
+) -> Any:
+    return SimpleNamespace(
+        problems=[Message(code, "") for code in codes],
+        converged=not codes,
+        convergence=SimpleNamespace(worst=worst),
+        draws=SimpleNamespace(n_chains=n_chains),
+        settings={"engine": "exact"},
+    )
+
+
 def made_up_edges(probabilities: list[float], mean: float = 1.0, rhat: float = 1.0) -> pd.DataFrame:
     return pd.DataFrame(
         {
@@ -701,7 +718,8 @@ def test_a_dense_network_is_drawn_at_a_higher_threshold(value: float, threshold:
 
 
 def test_the_summary_counts_every_edge_once() -> None:
-    text = summarize(made_up_edges([1.0, 0.9, 0.6, 0.3, 0.1, 0.0]), True, {})
+    edges = made_up_edges([1.0, 0.9, 0.6, 0.3, 0.1, 0.0])
+    text = summarize(made_up_run(), edges, "slabfield resume out")
     assert text.startswith(
         "Of 6 possible edges, 2 are supported (inclusion probability 0.9 or more)"
     )
@@ -710,22 +728,26 @@ def test_the_summary_counts_every_edge_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "expected"),
+    ("codes", "n_chains", "expected"),
     [
-        ({"n_chains": 2, "n_draws": 50}, "(--chains 4)"),
-        ({"n_chains": 4, "n_draws": 50, "stopped_by": "time"}, "raise --time-budget"),
-        ({"n_chains": 4, "n_draws": 50, "stopped_by": "draws"}, "--draws 200"),
+        (["too-few-chains"], 2, "(--chains 4)"),
+        (["too-few-chains", "unconverged-edges"], 2, "slabfield resume out"),
+        (["unconverged-quantity"], 4, "slabfield resume out"),
+        (["too-few-draws"], 4, "slabfield resume out"),
+        (["dense-mode"], 4, "provisional."),
     ],
 )
-def test_the_summary_says_what_to_do(settings: dict[str, Any], expected: str) -> None:
-    assert expected in summarize(made_up_edges([0.5]), False, settings)
-    assert expected not in summarize(made_up_edges([0.5]), True, settings)
+def test_the_summary_says_what_to_do(codes: list[str], n_chains: int, expected: str) -> None:
+    run, edges = made_up_run(codes, n_chains), made_up_edges([0.5])
+    assert expected in summarize(run, edges, "slabfield resume out")
+    assert expected not in summarize(made_up_run([], n_chains), edges, "slabfield resume out")
 
 
-def test_the_summary_without_figures() -> None:
-    text = summarize(made_up_edges([0.5], rhat=np.nan), False, {})
-    assert "could not be computed" in text
-    assert "more --draws" in text
+def test_the_summary_has_the_r_hat_of_the_progress() -> None:
+    text = summarize(made_up_run(), made_up_edges([0.5]), "")
+    assert "largest R-hat 1.002 (sigma0), fewest effective draws 640 (p0)" in text
+    unknown = made_up_run(["too-few-draws"], worst=Worst())
+    assert "cannot be computed" in summarize(unknown, made_up_edges([0.5]), "")
 
 
 # --- with the real estimator -----------------------------------------------------------------

@@ -285,9 +285,10 @@ def test_the_command_line_counts_rows_of_large_files(
     path = tmp_path / "table.csv"
     write_csv(table, path)
     arguments: dict[str, Any] = dict.fromkeys(
-        ("drop", "sheet", "forbid", "draws", "time_budget", "warmup", "seed", "jobs")
+        ("drop", "sheet", "forbid", "time_budget", "warmup", "seed", "jobs")
     ) | {
         "columns": "score,item 1", "binarize": "1", "require": ["score:item 1"], "chains": 1,
+        "draws": "auto",
         "likelihood": Likelihood.auto,
     }  # fmt: skip
     whole, request, _ = read_request(path, **arguments, counted=True)

@@ -178,7 +178,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
         model = slabfield.SpikeSlabMRF(n_draws=4, n_warmup=4, n_chains=1, random_state=0, **options)
         model.fit(rows, checkpoint=folder)
         found[kind] = {path.name: path.read_bytes() for path in folder.glob("*.npz")}
-        Checkpoint(folder).update({"goal": 6, "finished": False})
+        Checkpoint(folder).update({"goal": [6, False, 0], "stopped_by": ""})
         found[kind]["run.npz"] = (folder / "run.npz").read_bytes()
     return found
 
@@ -195,7 +195,7 @@ def is_run_or_message(folder: Path) -> bool:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model = slabfield.SpikeSlabMRF.resume(folder, time_budget=5.0)
+            model = slabfield.SpikeSlabMRF.from_checkpoint(folder).resume(time_budget=5.0)
     except InputError:
         return False
     assert model.inclusion_probability_.shape == (3, 3)

@@ -41,7 +41,7 @@ def compare(
     between: options.Between = None,
     likelihood: options.Engine = options.Likelihood.auto,
     chains: options.Chains = 4,
-    draws: options.Draws = None,
+    draws: options.Draws = "auto",
     time_budget: options.Budget = None,
     warmup: options.Warmup = None,
     seed: options.Seed = 1,

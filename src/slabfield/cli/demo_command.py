@@ -12,7 +12,7 @@ from slabfield.cli.error_handling import NOT_CONVERGED, handle_errors
 
 def demo(
     out: options.Out = Path("slabfield-demo"),
-    draws: options.Draws = None,
+    draws: options.Draws = "auto",
     seed: options.Seed = 1,
     jobs: options.Jobs = None,
     quiet: options.Quiet = False,

@@ -32,7 +32,7 @@ def fit(
     likelihood: options.Engine = options.Likelihood.auto,
     preset: options.PresetOption = options.Preset.default,
     chains: options.Chains = 4,
-    draws: options.Draws = None,
+    draws: options.Draws = "auto",
     time_budget: options.Budget = None,
     warmup: options.Warmup = None,
     seed: options.Seed = None,

@@ -22,17 +22,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-CHECKPOINT = "checkpoint"
-"""Subfolder of the output folder for the states of the chains."""
-
-
 class FitRequest(NamedTuple):
     """Parameters of the estimator that the command line sets, under the estimator's names."""
 
     likelihood: str = "auto"
     preset: str = "default"
     n_chains: int = 4
-    n_draws: int | str | None = None
+    n_draws: int | str = "auto"
     time_budget: float | None = None
     n_warmup: int | None = None
     binarize: Any = None
@@ -79,9 +75,10 @@ def run(
         Whether the chains converged.
     """
     from slabfield import SpikeSlabMRF
+    from slabfield.estimators.run_files import CHECKPOINT
 
     make_folder(out)
-    discard_finished_checkpoint(out)
+    discard_ended_checkpoint(out)
     estimator = SpikeSlabMRF(**request._asdict(), progress=not quiet)
     with resume_hint(out):
         with warnings.catch_warnings(record=True) as caught:
@@ -92,21 +89,33 @@ def run(
 
 @contextmanager
 def resume_hint(out: Path) -> Iterator[None]:
-    """On an interrupt, say how to continue the run from its checkpoint."""
+    """On an interrupt, say what is kept, and how to continue the run from its checkpoint."""
+    from slabfield.chains.checkpoint import HEADER
+    from slabfield.estimators.run_files import CHECKPOINT, InterruptedInWarmUp
+
     try:
         yield
-    except KeyboardInterrupt:
-        if not (out / CHECKPOINT).is_dir():
+    except KeyboardInterrupt as interrupt:
+        if not (out / CHECKPOINT / HEADER).exists():
             raise
-        raise KeyboardInterrupt(f"to continue: slabfield resume {shlex.quote(str(out))}") from None
+        kept = "the states saved so far are kept"
+        if isinstance(interrupt, InterruptedInWarmUp):
+            kept = interrupt.what
+        raise KeyboardInterrupt(f"{kept}. To continue: {resume_command(out)}") from None
 
 
-def discard_finished_checkpoint(out: Path) -> None:
-    """Delete the checkpoint of a finished run, whose results will be overwritten."""
+def resume_command(out: Path) -> str:
+    """Return the command that resumes the run of an output folder."""
+    return f"slabfield resume {shlex.quote(str(out))}"
+
+
+def discard_ended_checkpoint(out: Path) -> None:
+    """Delete the checkpoint of a run that has ended, whose results will be overwritten."""
     from slabfield.chains.checkpoint import Checkpoint
+    from slabfield.estimators.run_files import CHECKPOINT
 
     checkpoint = Checkpoint(out / CHECKPOINT)
-    if checkpoint.finished:
+    if checkpoint.ended:
         checkpoint.discard()
 
 
@@ -133,7 +142,6 @@ def finish(
     """
     posterior = estimator.posterior_
     edges = posterior.to_dataframe()
-    resume_command = f"slabfield resume {shlex.quote(str(out))}"
     try:
         written = write_results(posterior, edges, out)
     except OSError as error:
@@ -143,16 +151,16 @@ def finish(
             "{command} (draws that were written to disk are kept).",
             folder=out,
             error=str(error.strerror or error),
-            command=resume_command,
+            command=resume_command(out),
         ) from None
     if not quiet:
         for note in estimator.coding_notes_:
             show_text(note)
         show_edges(edges)
-        show_text(summarize(edges, posterior.converged, posterior.settings, n_fixed))
+        show_text(summarize(posterior, edges, resume_command(out), n_fixed))
         show_text(f"Written in {out}: {listed(written, shown=len(written))}.")
     interrupted = posterior.settings.get("stopped_by") == "interrupt"
     show_warnings(caught, posterior)
     if interrupted:
-        typer.echo(f"Interrupted. To continue: {resume_command}", err=True)
+        typer.echo(f"Interrupted. To continue: {resume_command(out)}", err=True)
     return bool(posterior.converged) and not interrupted

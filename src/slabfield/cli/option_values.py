@@ -163,17 +163,15 @@ def parse_slab(text: str | None) -> float | tuple[float, float]:
     )
 
 
-def parse_draws(text: str | None, preset: str = "default") -> int | str | None:
-    """Read a number of draws or "auto"; the default is "auto", or None for another preset.
+def parse_draws(text: str) -> int | str:
+    """Read a number of draws or "auto".
 
     Examples
     --------
     >>> from slabfield.cli.option_values import parse_draws
-    >>> parse_draws("200"), parse_draws(None), parse_draws(None, "paper")
-    (200, 'auto', None)
+    >>> parse_draws("200"), parse_draws("auto")
+    (200, 'auto')
     """
-    if text is None:
-        return "auto" if preset == "default" else None
     if text == "auto":
         return text
     if not (text.isascii() and text.isdigit() and int(text) > 0):

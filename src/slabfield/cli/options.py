@@ -199,12 +199,11 @@ Chains = Annotated[
     ),
 ]
 Draws = Annotated[
-    str | None,
+    str,
     typer.Option(
         metavar="N|auto",
         rich_help_panel=RUN,
-        help="Draws kept per chain; auto runs until convergence (default, except for --preset "
-        "paper).",
+        help="Draws kept per chain; auto runs until convergence.",
     ),
 ]
 Budget = Annotated[
@@ -212,7 +211,7 @@ Budget = Annotated[
     typer.Option(
         metavar="SECONDS",
         rich_help_panel=RUN,
-        help="Stop after SECONDS; at most half is spent on warm-up.",
+        help="Stop after SECONDS of warm-up and sampling; at most half is spent on warm-up.",
     ),
 ]
 Warmup = Annotated[

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from warnings import WarningMessage
 
 import numpy as np
@@ -96,9 +96,9 @@ def edge_table(edges: pd.DataFrame, max_rows: int) -> Table:
 
 
 def summarize(
+    posterior: Posterior,
     edges: pd.DataFrame,
-    converged: bool,
-    settings: Mapping[str, Any],
+    resume_command: str,
     n_fixed: tuple[int, int] = (0, 0),
 ) -> str:
     """Summarize the number of edges, and whether the run can be trusted.
@@ -107,8 +107,8 @@ def summarize(
     ----------
     edges : DataFrame
         The table that ``Posterior.to_dataframe`` returns.
-    converged : bool
-        Whether the chains agree and are long enough.
+    resume_command : str
+        The command that continues the run.
     n_fixed : (int, int)
         Numbers of edges that the user forbade and required.
     """
@@ -117,7 +117,7 @@ def summarize(
     found = summary_sentence(edges["inclusion_probability"])
     if any(n_fixed):
         found += f" You required {n_fixed[1]} of them and forbade {n_fixed[0]}."
-    return f"{found} {_convergence_text(edges, converged, settings)}"
+    return f"{found} {_convergence_text(posterior, resume_command)}"
 
 
 def show_warnings(caught: Iterable[WarningMessage], posterior: Posterior) -> None:
@@ -131,30 +131,25 @@ def show_warnings(caught: Iterable[WarningMessage], posterior: Posterior) -> Non
         typer.echo(f"Warning: {text}", err=True)
 
 
-def _convergence_text(edges: pd.DataFrame, converged: bool, settings: Mapping[str, Any]) -> str:
-    rhat, ess = edges["rhat"].max(), edges["ess"].min()
-    if isnan(rhat) or isnan(ess):
-        figures = "R-hat and effective draws of edges could not be computed"
-    else:
-        figures = f"of edge indicators, largest R-hat {rhat:.3f}, fewest effective draws {ess:.0f}"
-    engine = f"engine: {settings.get('engine', 'unknown')}"
-    if converged:
-        return f"The chains have converged: {figures} ({engine})."
+def _convergence_text(posterior: Posterior, resume_command: str) -> str:
+    figures = f"{posterior.convergence.worst} (engine: {posterior.settings.get('engine')})"
+    if posterior.converged:
+        return f"The chains have converged: {figures}."
     return (
-        f"The chains have not converged: {figures} ({engine}). Take these numbers as provisional: "
-        f"{_remedy(settings)}."
+        f"The chains have not converged: {figures}. Take these numbers as provisional"
+        f"{_remedy(posterior, resume_command)}."
     )
 
 
-def _remedy(settings: Mapping[str, Any]) -> str:
+def _remedy(posterior: Posterior, resume_command: str) -> str:
     """Return advice for a run that has not converged."""
-    n_chains, n_draws = settings.get("n_chains"), settings.get("n_draws")
-    if isinstance(n_chains, int) and n_chains < CHAINS_NEEDED:
-        return f"run at least four chains to see whether they agree (--chains {CHAINS_NEEDED})"
-    if settings.get("stopped_by") == "time":
-        return f"the time budget ended the run after {n_draws} draws per chain; raise --time-budget"
-    longer = f"--draws {4 * n_draws}" if isinstance(n_draws, int) else "more --draws"
-    return f"run longer, for example with {longer} (--draws auto continues until they converge)"
+    from slabfield.posterior.diagnostics import MORE_DRAWS_HELP
+
+    if any(problem.code in MORE_DRAWS_HELP for problem in posterior.problems):
+        return f"; to go on until they have: {resume_command}"
+    if posterior.draws.n_chains < CHAINS_NEEDED:
+        return f": run at least four chains to see whether they agree (--chains {CHAINS_NEEDED})"
+    return ""
 
 
 def _probability(value: float) -> str:

@@ -48,7 +48,7 @@ def read_request(
     likelihood: Likelihood,
     preset: Preset = Preset.default,
     chains: int,
-    draws: str | None,
+    draws: str,
     time_budget: float | None,
     warmup: int | None,
     seed: int | None,
@@ -78,7 +78,7 @@ time_budget, warmup, seed, jobs, max_memory
     notes : list of str
         What was guessed about the file.
     """
-    thresholds, n_draws = parse_binarize(binarize), parse_draws(draws, preset.value)
+    thresholds, n_draws = parse_binarize(binarize), parse_draws(draws)
     slab_prior = parse_slab(slab)
     separator = None if decimal is None else decimal.value
     codes, answers = parse_na_values(na_values), parse_levels(levels)

@@ -114,7 +114,7 @@ class Posterior(Couplings, Structure, Networks, Predictions):
     @property
     def messages(self) -> list[Message]:
         """The messages of ``warnings``, each with its code and fields."""
-        return [*find_deviations(self), *self._problems]
+        return [*find_deviations(self), *self.problems]
 
     @property
     def notes(self) -> list[str]:
@@ -122,7 +122,8 @@ class Posterior(Couplings, Structure, Networks, Predictions):
         return [str(message) for message in find_deviations(self)]
 
     @cached_property
-    def _problems(self) -> list[Message]:
+    def problems(self) -> list[Message]:
+        """The messages of ``warnings`` that are reasons not to trust the result."""
         return find_problems(self)
 
     @property
@@ -135,7 +136,7 @@ class Posterior(Couplings, Structure, Networks, Predictions):
         with probability in [0.05, 0.95]; chains in which an edge never changes agree on it; and
         the particles, if any, raise no warning.
         """
-        return not self._problems
+        return not self.problems
 
     def to_dataframe(self, ci_prob: float = CI_PROB) -> pd.DataFrame:
         """Table of edges, one row each, the most probable first.

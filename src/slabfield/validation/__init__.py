@@ -13,7 +13,11 @@ from slabfield.validation.errors import (
     NotFiniteError,
     Parameter,
 )
-from slabfield.validation.estimator_parameters import check_sampler, validate_params
+from slabfield.validation.estimator_parameters import (
+    check_run_length,
+    check_sampler,
+    validate_params,
+)
 from slabfield.validation.parameters import (
     check_choice,
     check_exact_size,
@@ -44,6 +48,7 @@ __all__ = [
     "check_inclusion_prior",
     "check_number",
     "check_positive_int",
+    "check_run_length",
     "check_sampler",
     "check_slab_prior",
     "find_node",
