@@ -290,7 +290,7 @@ def test_a_resumed_run_and_its_predictions_know_the_codes(tmp_path: Path) -> Non
     options: dict[str, Any] = {"n_chains": 1, "n_warmup": 5, "n_draws": 10, "random_state": 0}
     stated: dict[str, Any] = {"na_values": {"a": [9]}, "levels": {"b": [1, 0]}, "na": "drop"}
     model = SpikeSlabMRF(**options, **stated).fit(frame, checkpoint=tmp_path)
-    resumed = SpikeSlabMRF.resume(tmp_path, n_draws=5)
+    resumed = SpikeSlabMRF.from_checkpoint(tmp_path).resume(n_draws=5)
     assert resumed.na_values == {"a": [9]}
     assert resumed.levels == {"b": [1, 0]}
     assert resumed.variables_ == model.variables_
