@@ -150,7 +150,7 @@ def test_named_nodes_are_predicted_jointly_from_the_others(model: Any) -> None:
 @pytest.mark.parametrize(
     ("nodes", "message"),
     [
-        ("pian", "nodes must name nodes of the table; got 'pian'"),
+        ("pian", "no node 'pian'; did you mean 'pain'"),
         ([4], "got 4.*from 0 to 3"),
         ([-1], "got -1"),
         ([], "at least one node"),

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from slabfield.cli import options
 from slabfield.cli.error_handling import NOT_CONVERGED, handle_errors
+
+if TYPE_CHECKING:
+    from slabfield.cli.result_files import PictureOptions
 
 Folder = Annotated[Path, typer.Argument(show_default=False, help="The --out folder of a run.")]
 More = Annotated[
@@ -24,6 +27,9 @@ def resume(
     draws: More = None,
     jobs: options.Jobs = None,
     cluster: options.Cluster = None,
+    threshold: options.Threshold = None,
+    formats: options.Formats = "png",
+    dpi: options.Dpi = 150,
     quiet: options.Quiet = False,
 ) -> None:
     """Continue the run in FOLDER that was interrupted or too short.
@@ -31,13 +37,21 @@ def resume(
     The result is identical to that of an uninterrupted run, and is written to FOLDER.
     """
     with handle_errors(quiet=quiet, options={"checkpoint": "FOLDER"}):
-        converged = resume_run(folder, draws, jobs, quiet, cluster)
+        from slabfield.cli.result_files import read_picture_options
+
+        pictures = read_picture_options(threshold, formats, dpi)
+        converged = resume_run(folder, draws, jobs, quiet, cluster, pictures)
     if not converged:
         raise typer.Exit(NOT_CONVERGED)
 
 
 def resume_run(
-    folder: Path, draws: int | None, jobs: int | None, quiet: bool, cluster: str | None = None
+    folder: Path,
+    draws: int | None,
+    jobs: int | None,
+    quiet: bool,
+    cluster: str | None,
+    pictures: PictureOptions,
 ) -> bool:
     """Continue the run of a folder, print and write the results; return whether it converged."""
     import warnings
@@ -64,4 +78,4 @@ def resume_run(
                 progress=not quiet,
             )  # fmt: skip
         request = FitRequest(forbid=estimator.forbid or (), require=estimator.require or ())
-        return finish(estimator, caught, request.count_fixed_edges(), folder, quiet)
+        return finish(estimator, caught, request.count_fixed_edges(), folder, quiet, pictures)

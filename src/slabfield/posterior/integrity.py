@@ -29,12 +29,6 @@ def append_checksum(path: Path, version: int = FORMAT) -> None:
 def check_checksum(path: Path) -> None:
     """Raise an InputError unless the file is an undamaged posterior that this version can read."""
     try:
-        if path.is_dir():
-            raise InputError(
-                "posterior-is-folder",
-                "{path} must be a posterior file; found a folder. Name a file.",
-                path=path,
-            )
         with open(path, "rb") as file:
             _check(path, file)
     except (OSError, ValueError) as error:
