@@ -747,7 +747,7 @@ def test_matrices_have_names_and_are_harmless_in_a_spreadsheet(tmp_path: Path) -
 
 
 def test_a_coupling_that_rounds_to_zero_has_no_sign() -> None:
-    table = edge_table(made_up_edges([0.5], mean=-0.001), max_rows=1)
+    table = edge_table(made_up_edges([0.5], mean=-0.001), 1, 80)
     assert list(table.columns[2].cells) == ["0.00"]
     assert list(table.columns[3].cells) == ["0.00 to 0.00"]
 

@@ -225,7 +225,8 @@ def fit_names(
     Names lie within the axes, whose limits are set. With ``keep_aspect``, positions may be in any
     unit, and a unit is as long horizontally as vertically; otherwise they are within [-1, 1].
     """
-    frame = np.array([ax.bbox.width, ax.bbox.height]) * 72 / ax.figure.dpi
+    # Rounded, since the layout of the figure may differ in the last digit
+    frame = np.round(np.array([ax.bbox.width, ax.bbox.height]) * 72 / ax.figure.dpi, 3)
     if keep_aspect:
         places = (places - (places.min(axis=0) + places.max(axis=0)) / 2) / frame
         places = places / (float(np.abs(places).max()) or 1.0)
@@ -351,7 +352,7 @@ def _size_for(names: list[str], size: ArrayLike) -> tuple[float, float]:
 
 def _font_size(ax: Axes, names: list[str], size: ArrayLike) -> float:
     """Usual font size of names in points; smaller where they would take too much of the axes."""
-    area = ax.bbox.width * ax.bbox.height * (72 / ax.figure.dpi) ** 2
+    area = round(ax.bbox.width * ax.bbox.height * (72 / ax.figure.dpi) ** 2, 3)
     needed = float(np.prod(_name_sizes(names, size), axis=1).sum())
     return min(_largest_font(len(names)), float(np.sqrt(MAX_SHARE * area / needed)))
 
