@@ -311,7 +311,7 @@ def test_the_command_redraws_the_plots(posterior: Posterior, tmp_path: Path) -> 
         (["not.nc", "--out", "nowhere/report.html"], "must lie in a folder that exists"),
         (["not.nc", "--out", "."], "is a folder"),
         (["."], "without it"),
-        (["not.nc", "--threshold", "nan"], "--threshold must be a number"),
+        (["not.nc", "--threshold", "nan"], "--threshold"),
         (["not.nc", "--format", "gif"], "--format must be one or more of png, svg, pdf"),
     ],
 )

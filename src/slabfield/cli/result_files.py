@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slabfield.cli.option_values import parse_formats
 from slabfield.io.atomic import write_atomically
-from slabfield.validation import check_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,8 +43,6 @@ class PictureOptions(NamedTuple):
 
 def read_picture_options(threshold: float | None, formats: str | None, dpi: int) -> PictureOptions:
     """Check the options of a command about pictures, before any work is done."""
-    if threshold is not None:
-        threshold = check_number("threshold", threshold, 0, 1)
     return PictureOptions(threshold, parse_formats(formats), dpi)
 
 

@@ -38,7 +38,8 @@ def check_checksum(path: Path) -> None:
         found = "no such file" if isinstance(error, FileNotFoundError) else strerror or error
         raise InputError(
             "unreadable-posterior",
-            "{path} cannot be read; found {found}. Name a file that Posterior.save wrote.",
+            "{path} cannot be read; found {found}. Name a file that Posterior.save wrote, or "
+            "the output folder of a run.",
             path=path,
             found=str(found),
         ) from None
