@@ -203,16 +203,6 @@ def network_size(n_nodes: int) -> tuple[float, float]:
     return height * ASPECT, height
 
 
-def _settle_layout(ax: Axes) -> None:
-    """Hide the axis and let the figure arrange its axes, so that their size is final."""
-    ax.axis("off")
-    figure = ax.figure.figure
-    if figure.get_layout_engine() is not None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            figure.draw_without_rendering()
-
-
 def fit_names(
     ax: Axes,
     places: Array,
@@ -270,6 +260,16 @@ def draw_nodes(
             bbox={"boxstyle": f"round,pad={PADDING}", "fc": fill, "ec": outline, "lw": 0.8},
         )
     ax.axis("off")
+
+
+def _settle_layout(ax: Axes) -> None:
+    """Hide the axis and let the figure arrange its axes, so that their size is final."""
+    ax.axis("off")
+    figure = ax.figure.figure
+    if figure.get_layout_engine() is not None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            figure.draw_without_rendering()
 
 
 def _matrices(posterior: NetworkSource) -> tuple[Array, Array]:

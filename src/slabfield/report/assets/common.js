@@ -41,7 +41,7 @@ function shape(tag, attributes = {}, ...children) {
 
 const named = (text) => make("span", { class: "name" }, text);
 const edgeName = (e) => `${names[edges.first[e]]} \u2013 ${names[edges.second[e]]}`;
-const strengthOf = (e) => (Number.isNaN(edges.coupling_given_presence[e]) ? 0 : Math.abs(edges.coupling_given_presence[e]));
+const strengthOf = (e) => Math.abs(edges.coupling_given_presence[e]) || 0;
 
 function decimals(value, digits = 2) {
   if (Number.isNaN(value)) return "\u2013";

@@ -238,7 +238,7 @@ function edgeDetails(e) {
       ["coupling if present", decimals(edges.coupling_given_presence[e])],
       ["95% interval", intervalOf(e)],
       ["odds ratio", decimals(edges.odds_ratio[e])],
-      ["coupling, averaged over graphs", decimals(edges.coupling_averaged[e])],
+      ["averaged coupling", decimals(edges.coupling_averaged[e])],
       ["R-hat", decimals(edges.rhat[e], 3)],
       ["effective draws", integerText(edges.ess[e])],
     ]),
