@@ -99,9 +99,7 @@ def run(method: str, n_rows: int, seed: int) -> dict:
         model, facts = run_slabfield(rows)
         score, chosen = model.inclusion_probability_, model.inclusion_probability_ >= 0.5
         # the mean of the field over the posterior: absent edges count as zero
-        posterior = model.posterior_
-        mean = np.nan_to_num(posterior.coupling_mean) * model.inclusion_probability_
-        field = BinaryField(model.bias_, mean)
+        field = BinaryField(model.bias_, model.posterior_.coupling_averaged)
     else:
         model = {
             "L1 neighborhood, EBIC": L1Neighborhood(select="ebic", rule="min"),

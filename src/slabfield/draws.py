@@ -61,7 +61,7 @@ class Draws:
     """Draws of all chains. Edges are in the order of ``interactions``.
 
     Only present edges are stored. ``present`` and ``coupling`` are dense arrays of all edges, and
-    :meth:`of_edges` returns those of some edges. Their first two axes are chain and draw.
+    :meth:`dense` returns those of some edges. Their first two axes are chain and draw.
 
     Parameters
     ----------
@@ -142,13 +142,13 @@ class Draws:
         counts: NDArray[np.int64] = np.diff(self.values.indptr).astype(np.int64)
         return counts.reshape(self.n_chains, self.n_draws)
 
-    def of_edges(self, edges: Any) -> tuple[NDArray[np.bool_], Array]:
-        """Presence and couplings of some edges, dense: (chains, draws, edges) each."""
+    def dense(self, edges: Any) -> tuple[NDArray[np.bool_], Array]:
+        """Presence and couplings of some edges, by index: dense, (chains, draws, edges) each."""
         chosen = np.atleast_1d(np.asarray(edges))
         if self.n_chains * self.n_draws * chosen.size > DENSE_LIMIT:
             raise MemoryError(
                 f"{chosen.size} edges of {self.n_chains * self.n_draws} draws are too many for one "
-                "dense array. Ask for fewer edges with draws.of_edges."
+                "dense array. Ask for fewer edges with Posterior.of_edges."
             )
         part = self.values[:, chosen]
         shape = (self.n_chains, self.n_draws, chosen.size)
@@ -157,12 +157,12 @@ class Draws:
     @property
     def present(self) -> NDArray[np.bool_]:
         """Whether each edge is present, dense, (chains, draws, edges)."""
-        return self.of_edges(np.arange(self.n_edges))[0]
+        return self.dense(np.arange(self.n_edges))[0]
 
     @property
     def coupling(self) -> Array:
         """Coupling where an edge is present, else 0, dense, (chains, draws, edges)."""
-        return self.of_edges(np.arange(self.n_edges))[1]
+        return self.dense(np.arange(self.n_edges))[1]
 
     @property
     def density(self) -> Array:

@@ -1,5 +1,6 @@
 """The command line: what it prints and writes, and the exit codes of all failures."""
 
+import io
 import os
 import shlex
 import subprocess
@@ -9,11 +10,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import matplotlib.pyplot as plt
 import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
+from rich.cells import cell_len
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
 import slabfield
@@ -29,7 +33,7 @@ from slabfield.io.reading import read_table
 from slabfield.plots._threshold import readable_threshold
 from slabfield.posterior.convergence import Worst
 from slabfield.posterior.diagnostics import RUN_LONGER
-from slabfield.posterior.exports import write_edges
+from slabfield.posterior.exports import write_edges, write_matrix
 from slabfield.validation import InputError, InputWarning, Message, Parameter, check_slab_prior
 from slabfield.validation.estimator_parameters import LIKELIHOODS, PRESETS
 
@@ -64,10 +68,10 @@ class FakeEstimator:
                 "node_1": [coded.names[i] for i in rows],
                 "node_2": [coded.names[j] for j in columns],
                 "inclusion_probability": probability[rows, columns],
-                "mean": coupling[rows, columns],
-                "sd": 0.1,
-                "lower": coupling[rows, columns] - 0.2,
-                "upper": coupling[rows, columns] + 0.2,
+                "coupling_given_presence": coupling[rows, columns],
+                "sd_given_presence": 0.1,
+                "lower_given_presence": coupling[rows, columns] - 0.2,
+                "upper_given_presence": coupling[rows, columns] + 0.2,
                 "rhat": 1.002,
                 "ess": 640.0,
             }
@@ -76,9 +80,9 @@ class FakeEstimator:
         self.posterior_ = SimpleNamespace(
             feature_names=coded.names,
             inclusion_probability=probability + probability.T,
-            coupling_mean=coupling + coupling.T,
+            coupling_given_presence=coupling + coupling.T,
             to_dataframe=lambda: edges,
-            write_graphml=lambda path: path.write_text("<graphml/>"),
+            write_graphml=lambda path, threshold: path.write_text("<graphml/>"),
             save=lambda path: path.write_bytes(b"posterior"),
             messages=list(self.messages),
             problems=[] if self.converged else [Message("unconverged-edges", "")],
@@ -96,10 +100,10 @@ def estimator(monkeypatch: pytest.MonkeyPatch) -> type[FakeEstimator]:
 
     monkeypatch.setitem(slabfield.__dict__, "SpikeSlabMRF", Fake)
     page = "<!doctype html>"  # tests/report/test_report.py has the real one
-    monkeypatch.setattr("slabfield.report.write_report", lambda _, path: path.write_text(page))
+    monkeypatch.setattr("slabfield.report.write_report", lambda _, path, __: path.write_text(page))
     for picture in ("inclusion_matrix", "edge_forest", "evidence", "convergence"):
         # tests/plots/test_plots.py has the real ones
-        monkeypatch.setattr(slabfield.plots, picture, lambda _: Figure().add_subplot())
+        monkeypatch.setattr(slabfield.plots, picture, lambda _, **__: Figure().add_subplot())
     return Fake
 
 
@@ -144,9 +148,10 @@ def test_fit_prints_and_writes(
     assert "possible edges" in result.output
     assert "largest R-hat 1.002 (sigma0), fewest effective draws 640 (p0)" in result.output
     pictures = ["network.png", "inclusion.png", "forest.png", "evidence.png", "convergence.png"]
-    written = sorted(["edges.csv", "network.graphml", "posterior.nc", "report.html", *pictures])
+    tables = ["edges.csv", "inclusion.csv", "couplings.csv"]
+    written = sorted([*tables, "network.graphml", "posterior.nc", "report.html", *pictures])
     assert sorted(path.name for path in out.iterdir()) == written
-    names = f"edges.csv, {', '.join(pictures)}, network.graphml, posterior.nc and report.html."
+    names = ", ".join([*tables, *pictures]) + ", network.graphml, posterior.nc and report.html."
     assert f"Written in {out}: {names}" in result.output.replace("\n", "")
     edges = pd.read_csv(out / "edges.csv")
     assert list(edges.columns[:3]) == ["node_1", "node_2", "inclusion_probability"]
@@ -642,10 +647,10 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> 
 
 
 def test_edges_are_not_changed_by_writing(tmp_path: Path) -> None:
-    edges = pd.DataFrame({"node_1": ["=a"], "node_2": ["b"], "mean": [1 / 3]})
+    edges = pd.DataFrame({"node_1": ["=a"], "node_2": ["b"], "ess": [1 / 3]})
     write_edges(edges, tmp_path / "edges.csv")
     assert edges["node_1"].tolist() == ["=a"]
-    assert (tmp_path / "edges.csv").read_text() == "node_1,node_2,mean\n'=a,b,0.333333\n"
+    assert (tmp_path / "edges.csv").read_text() == "node_1,node_2,ess\n'=a,b,0.333333\n"
 
 
 def made_up_run(
@@ -668,9 +673,9 @@ def made_up_edges(probabilities: list[float], mean: float = 1.0, rhat: float = 1
             "node_1": "a",
             "node_2": [f"b{k}" for k in range(len(probabilities))],
             "inclusion_probability": probabilities,
-            "mean": mean,
-            "lower": mean,
-            "upper": mean,
+            "coupling_given_presence": mean,
+            "lower_given_presence": mean,
+            "upper_given_presence": mean,
             "rhat": rhat,
             "ess": 500.0,
         }
@@ -678,15 +683,88 @@ def made_up_edges(probabilities: list[float], mean: float = 1.0, rhat: float = 1
 
 
 def test_the_table_shows_no_nan_and_no_rounded_certainty() -> None:
-    table = edge_table(made_up_edges([1.0, 0.9999, 0.5, 0.001, 0.0], mean=np.nan), max_rows=5)
+    table = edge_table(made_up_edges([1.0, 0.9999, 0.5, 0.001, 0.0], mean=np.nan), 5, 80)
     cells = list(table.columns[1].cells)
     assert cells == ["1.00", "> 0.99", "0.50", "< 0.01", "0.00"]
     assert list(table.columns[2].cells) == [""] * 5
-    assert edge_table(made_up_edges([0.5] * 9), max_rows=4).row_count == 4
+    assert edge_table(made_up_edges([0.5] * 9), 4, 80).row_count == 4
+
+
+def printed(edges: pd.DataFrame, width: int) -> list[str]:
+    console = Console(file=io.StringIO(), width=width)
+    console.print(edge_table(edges, MAX_ROWS, console.width))
+    assert isinstance(console.file, io.StringIO)
+    return [line.rstrip() for line in console.file.getvalue().splitlines() if line.strip()]
+
+
+@pytest.mark.parametrize("width", [70, 80, 120])
+@pytest.mark.parametrize("letter", ["x", "睡"])
+def test_headings_are_never_cut_and_long_names_are_shortened_in_the_middle(
+    width: int, letter: str
+) -> None:
+    edges = made_up_edges([0.9, 0.8], mean=-1.25)
+    edges["node_1"] = [f"begin {letter * 40} end", "short"]
+    edges["node_2"] = [f"first {letter * 90} last", "name"]
+    first, second, _, long, short = printed(edges, width)
+    assert first.split() == ["Inclusion", "Coupling", "95%", "interval"]
+    assert second.split() == ["Edge", "probability", "if", "present", "if", "present"]
+    assert long.split()[-5:] == ["0.90", "-1.25", "-1.25", "to", "-1.25"]
+    assert max(cell_len(line) for line in (first, second, long, short)) <= width
+    node_1, node_2 = long.removesuffix(long[long.index("0.90") :]).strip().split(" - ")
+    assert node_1.startswith("be")
+    assert node_1.endswith("d")
+    assert "…" in node_1
+    assert node_2.startswith("fi")
+    assert node_2.endswith("t")
+    assert "…" in node_2
+    assert "short - name" in short
+
+
+def test_a_very_narrow_console_gets_fewer_columns() -> None:
+    first, second, *_ = printed(made_up_edges([0.9]), 46)
+    assert first.split() == ["Inclusion", "Coupling"]
+    assert second.split() == ["Edge", "probability", "if", "present"]
+
+
+def test_pictures_are_written_as_the_options_say(
+    estimator: type[FakeEstimator], csv_file: Callable[..., Path], tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    options = ("--format", "svg, pdf", "--threshold", "0.3")
+    result = call("fit", csv_file(), "--out", out, "--quiet", *options)
+    assert result.exit_code == 0, result.output
+    assert (out / "network.pdf").read_bytes().startswith(b"%PDF")
+    assert "<svg" in (out / "network.svg").read_text(encoding="utf-8")
+    assert not list(out.glob("*.png"))
+    call("demo", "--out", tmp_path / "demo", "--dpi", 40, "--draws", 5)
+    call("demo", "--out", tmp_path / "large", "--dpi", 80, "--draws", 5)
+    sizes = [plt.imread(tmp_path / name / "network.png").shape[0] for name in ("demo", "large")]
+    assert sizes[1] == pytest.approx(2 * sizes[0], abs=1)
+
+
+@pytest.mark.parametrize(
+    "options", [("--format", "gif"), ("--format", ","), ("--threshold", "nan"), ("--dpi", "0")]
+)
+def test_bad_options_of_pictures_are_refused_before_the_run(
+    options: tuple[str, ...],
+    estimator: type[FakeEstimator],
+    csv_file: Callable[..., Path],
+    tmp_path: Path,
+) -> None:
+    assert call("fit", csv_file(), "--out", tmp_path / "out", *options).exit_code == 2
+    assert estimator.calls == []
+
+
+def test_matrices_have_names_and_are_harmless_in_a_spreadsheet(tmp_path: Path) -> None:
+    values = np.array([[0, 1 / 3, 0.5], [1 / 3, 0, -2], [0.5, -2, 0]])
+    write_matrix(values, ["=a", "b, c", "d"], tmp_path / "couplings.csv")
+    assert (tmp_path / "couplings.csv").read_text(encoding="utf-8") == (
+        ',\'=a,"b, c",d\n\'=a,0,0.333333,0.5\n"b, c",0.333333,0,-2\nd,0.5,-2,0\n'
+    )
 
 
 def test_a_coupling_that_rounds_to_zero_has_no_sign() -> None:
-    table = edge_table(made_up_edges([0.5], mean=-0.001), max_rows=1)
+    table = edge_table(made_up_edges([0.5], mean=-0.001), 1, 80)
     assert list(table.columns[2].cells) == ["0.00"]
     assert list(table.columns[3].cells) == ["0.00 to 0.00"]
 
@@ -769,13 +847,23 @@ def test_fit_with_the_real_estimator_is_reproducible(block_file: Path, tmp_path:
     assert one == two
     edges = pd.read_csv(tmp_path / "one" / "edges.csv")
     assert edges["inclusion_probability"].is_monotonic_decreasing
-    assert (edges["lower"] <= edges["upper"]).all()
+    assert (edges["lower_given_presence"] <= edges["upper_given_presence"]).all()
     posterior = slabfield.load_posterior(tmp_path / "one" / "posterior.nc")
     assert posterior.feature_names == list("abcd")
     assert posterior.settings["seed"] == 4
     assert np.isfinite(posterior.bayes_factor[0, 1:]).all()
     graph = nx.read_graphml(tmp_path / "one" / "network.graphml")
-    assert graph.number_of_edges() == (edges["inclusion_probability"] >= 0.5).sum()
+    threshold = readable_threshold(posterior)
+    assert graph.number_of_edges() == (edges["inclusion_probability"] >= threshold).sum()
+    inclusion, couplings = (
+        pd.read_csv(tmp_path / "one" / f"{name}.csv", index_col=0)
+        for name in ("inclusion", "couplings")
+    )
+    for matrix in (inclusion, couplings):
+        assert list(matrix.columns) == list(matrix.index) == list("abcd")
+    np.testing.assert_allclose(inclusion, posterior.inclusion_probability, rtol=1e-5)
+    # what R users compute from the two: the average over graphs
+    np.testing.assert_allclose(couplings * inclusion, posterior.coupling_averaged, rtol=1e-4)
 
 
 def test_more_nodes_than_the_exact_engine_takes(

@@ -184,7 +184,7 @@ def test_long_predictions_report_their_progress(
 @pytest.mark.parametrize(
     ("nodes", "message"),
     [
-        ("pian", "nodes must name nodes of the table; got 'pian'"),
+        ("pian", "no node 'pian'; did you mean 'pain'"),
         ([4], "got 4.*from 0 to 3"),
         ([-1], "got -1"),
         ([], "at least one node"),

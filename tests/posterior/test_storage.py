@@ -253,7 +253,7 @@ def test_invalid_targets(tmp_path: Path, name: str, expected: str) -> None:
 def test_files_that_are_not_posteriors(tmp_path: Path) -> None:
     path = tmp_path / "file.nc"
     assert "found no such file" in error_message(path)
-    assert "found a folder" in error_message(tmp_path)
+    assert "found a folder without it" in error_message(tmp_path)
     path.write_bytes(b"")
     assert "found an empty file" in error_message(path)
     path.write_text("node_1,node_2\n")

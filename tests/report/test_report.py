@@ -72,7 +72,10 @@ def test_the_data_of_the_page_are_those_of_the_posterior(posterior: Posterior) -
     names = posterior.feature_names
     assert page["nodes"]["name"] == names
     pairs = [(names[i], names[j]) for i, j in zip(first, second, strict=True)]
-    for name in ("mean", "lower", "upper", "rhat", "ess"):
+    for name in (
+        "coupling_given_presence", "lower_given_presence", "upper_given_presence",
+        "coupling_averaged", "odds_ratio", "rhat", "ess",
+    ):  # fmt: skip
         expected = [table.loc[pair, name] for pair in pairs]
         np.testing.assert_allclose(as_floats(edges[name]), expected, rtol=1e-5, err_msg=name)
     factor = posterior.bayes_factor[first, second]
@@ -85,7 +88,7 @@ def test_the_data_of_the_page_are_those_of_the_posterior(posterior: Posterior) -
 def test_report_and_plot_place_nodes_alike(posterior: Posterior) -> None:
     nodes = report_payload(posterior)["nodes"]
     places = np.column_stack([nodes["x"], nodes["y"]])
-    strength = np.nan_to_num(posterior.coupling_mean)
+    strength = np.nan_to_num(posterior.coupling_given_presence)
     shared = place_network(posterior.inclusion_probability, strength)
     np.testing.assert_allclose(places, shared, atol=1e-4)
     # The plot moves nodes a little where their names would overlap
@@ -237,7 +240,7 @@ def test_the_report_describes_the_coding_of_columns() -> None:
 def test_small_and_short_runs_have_pages_too(n_nodes: int, n_chains: int, n_draws: int) -> None:
     posterior = made_up(n_nodes, n_chains=n_chains, n_draws=n_draws)
     payload = Page(make_page(posterior)).payload
-    assert len(payload["edges"]["mean"]) == n_nodes * (n_nodes - 1) // 2
+    assert len(payload["edges"]["coupling_given_presence"]) == n_nodes * (n_nodes - 1) // 2
     assert len(payload["convergence"]["traces"][0]["chains"]) == n_chains
 
 
@@ -248,7 +251,7 @@ def test_a_run_without_settings_and_without_edges() -> None:
     )
     page = Page(make_page(Posterior(draws, ["a", "b", "c"], {})))
     payload = page.payload
-    assert payload["edges"]["factor"] == payload["edges"]["mean"] == [None] * 3
+    assert payload["edges"]["factor"] == payload["edges"]["coupling_given_presence"] == [None] * 3
     assert [part["fixed"] for part in payload["convergence"]["global"]] == [True] * 4
     assert payload["convergence"]["worst"] == []
     assert "engine: unknown" in page.text
@@ -274,12 +277,30 @@ def test_the_command_writes_beside_the_posterior_or_to_out(
     assert str(tmp_path / "report.html") in result.output.replace("\n", "")
     page = (tmp_path / "report.html").read_text("utf-8")
     assert page == make_page(posterior)
+    (tmp_path / "report.html").unlink()
+    result = CliRunner().invoke(app, ["report", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "report.html").read_text("utf-8") == page
     other = tmp_path / "other.html"
     result = CliRunner().invoke(
         app, ["report", str(tmp_path / "posterior.nc"), "--out", str(other)]
     )
     assert result.exit_code == 0
     assert other.read_text("utf-8") == page
+
+
+def test_the_command_redraws_the_plots(posterior: Posterior, tmp_path: Path) -> None:
+    posterior.save(tmp_path / "posterior.nc")
+    again = tmp_path / "again"
+    again.mkdir()
+    options = ["--threshold", "0.8", "--format", "svg,pdf", "--out", str(again / "page.html")]
+    result = CliRunner().invoke(app, ["report", str(tmp_path), *options])
+    assert result.exit_code == 0, result.output
+    names = ["network", "inclusion", "forest", "evidence", "convergence"]
+    files = {f"{name}.{form}" for name in names for form in ("svg", "pdf")}
+    assert {path.name for path in again.iterdir()} == {"page.html", *files}
+    assert Page((again / "page.html").read_text("utf-8")).payload["network"]["threshold"] == 0.8
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["posterior.nc"]
 
 
 @pytest.mark.parametrize(
@@ -289,6 +310,9 @@ def test_the_command_writes_beside_the_posterior_or_to_out(
         (["not.nc"], "must be a posterior"),
         (["not.nc", "--out", "nowhere/report.html"], "must lie in a folder that exists"),
         (["not.nc", "--out", "."], "is a folder"),
+        (["."], "without it"),
+        (["not.nc", "--threshold", "nan"], "--threshold"),
+        (["not.nc", "--format", "gif"], "--format must be one or more of png, svg, pdf"),
     ],
 )
 def test_bad_input_is_exit_code_2(

@@ -39,19 +39,25 @@ def fit(
     jobs: options.Jobs = None,
     max_memory: options.MaxMemory = None,
     cluster: options.Cluster = None,
+    threshold: options.Threshold = None,
+    formats: options.Formats = "png",
+    dpi: options.Dpi = 150,
     quiet: options.Quiet = False,
 ) -> None:
     """Learn a network from the two-valued columns of FILE.
 
-    Writes the table of edges (edges.csv), plots, the graph (network.graphml), all draws
-    (posterior.nc) and a report (report.html). In edges.csv, names that a spreadsheet would read as
-    formulas (those that begin with = + - or @) are preceded by a single quote.
+    Writes the table of edges (edges.csv), matrices of inclusion probabilities and couplings
+    (inclusion.csv, couplings.csv), plots, the graph (network.graphml), all draws (posterior.nc) and
+    a report (report.html). In CSV files, names that a spreadsheet would read as formulas (those
+    that begin with = + - or @) are preceded by a single quote.
     """
     with handle_errors(quiet=quiet):
         from slabfield.cli.fit_run import run
         from slabfield.cli.printing import show_text
+        from slabfield.cli.result_files import read_picture_options
         from slabfield.cli.table_options import read_request
 
+        pictures = read_picture_options(threshold, formats, dpi)
         table, request, notes = read_request(
             file, columns=columns, drop=drop, sheet=sheet, binarize=binarize, na=na,
             na_values=na_values, levels=levels, encoding=encoding, decimal=decimal, slab=slab,
@@ -62,6 +68,6 @@ def fit(
         )  # fmt: skip
         for note in () if quiet else notes:
             show_text(note)
-        converged = run(table, request, out, quiet, cluster)
+        converged = run(table, request, out, quiet, cluster, pictures)
     if not converged:
         raise typer.Exit(NOT_CONVERGED)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from slabfield.cli.printing import show_edges, show_text, show_warnings, summarize
-from slabfield.cli.result_files import write_results
+from slabfield.cli.result_files import PictureOptions, write_results
 from slabfield.encoding import CodedTable
 from slabfield.io.atomic import make_folder
 from slabfield.validation import InputError, InputWarning
@@ -57,6 +57,7 @@ def run(
     out: Path,
     quiet: bool,
     cluster: str | None = None,
+    pictures: PictureOptions = PictureOptions(),  # noqa: B008
 ) -> bool:
     """Fit a table, print and write the results, and return whether the chains converged.
 
@@ -68,6 +69,8 @@ def run(
         Whether to print only warnings.
     cluster : str, optional
         Address of a Dask scheduler whose workers run the chains.
+    pictures : PictureOptions
+        Which edges are drawn, and how pictures are written.
 
     Returns
     -------
@@ -84,7 +87,7 @@ def run(
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", InputWarning)
             estimator.fit(table, checkpoint=out / CHECKPOINT, cluster=cluster)
-        return finish(estimator, caught, request.count_fixed_edges(), out, quiet)
+        return finish(estimator, caught, request.count_fixed_edges(), out, quiet, pictures)
 
 
 @contextmanager
@@ -125,6 +128,7 @@ def finish(
     n_fixed: tuple[int, int],
     out: Path,
     quiet: bool,
+    pictures: PictureOptions,
 ) -> bool:
     """Print and write the results, and return whether the chains converged.
 
@@ -132,7 +136,7 @@ def finish(
     ----------
     n_fixed : (int, int)
         Numbers of forbidden and of required edges.
-    out, quiet
+    out, quiet, pictures
         As for :func:`run`.
 
     Returns
@@ -143,7 +147,7 @@ def finish(
     posterior = estimator.posterior_
     edges = posterior.to_dataframe()
     try:
-        written = write_results(posterior, edges, out)
+        written = write_results(posterior, edges, out, pictures)
     except OSError as error:
         raise InputError(
             "results-not-written",

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
-from difflib import get_close_matches
 from math import isfinite
 from typing import TYPE_CHECKING
 
 from slabfield.validation import InputError
-from slabfield.validation.errors import listed
+from slabfield.validation.errors import closest_name, listed
 
 if TYPE_CHECKING:
     import pandas as pd
+
+FORMATS = ("png", "svg", "pdf")
+"""Formats in which plots are written."""
 
 
 def select_columns(table: pd.DataFrame, columns: str | None, drop: str | None) -> pd.DataFrame:
@@ -184,6 +186,29 @@ def parse_draws(text: str) -> int | str:
     return int(text)
 
 
+def parse_formats(text: str | None) -> tuple[str, ...]:
+    """Read formats of pictures, separated by commas; none if there is no text.
+
+    Examples
+    --------
+    >>> from slabfield.cli.option_values import parse_formats
+    >>> parse_formats("png, svg")
+    ('png', 'svg')
+    """
+    found = [part.strip().lower().removeprefix(".") for part in (text or "").split(",")]
+    formats = tuple(dict.fromkeys(part for part in found if part))
+    unknown = [form for form in formats if form not in FORMATS]
+    if unknown or (text is not None and not formats):
+        raise InputError(
+            "unknown-format",
+            "--format must be one or more of {allowed}, separated by commas; got {value!r}. Pass "
+            "for example --format png,svg.",
+            allowed=", ".join(FORMATS),
+            value=text,
+        )
+    return formats
+
+
 def _threshold(text: str) -> float | str:
     return text.strip() if text.strip() == "median" else _finite(text)
 
@@ -217,8 +242,8 @@ def _split(text: str, names: Sequence[str]) -> list[str]:
 def _check_known(requested: Sequence[str], names: Sequence[str], option: str) -> list[str]:
     unknown = [name for name in requested if name not in names]
     if unknown:
-        close = get_close_matches(unknown[0], names, n=1)
-        advice = f"Did you mean {close[0]!r}?" if close else "Name columns of the file."
+        closest = closest_name(unknown[0], names)
+        advice = f"Did you mean {closest!r}?" if closest else "Name columns of the file."
         raise InputError(
             "unknown-columns",
             "{option} must name columns of the file; {unknown} not found among {names}. {advice}",

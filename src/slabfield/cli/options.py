@@ -244,6 +244,32 @@ Cluster = Annotated[
         help="Run on the workers of this Dask scheduler (requires the dask extra).",
     ),
 ]
+Threshold = Annotated[
+    float | None,
+    typer.Option(
+        min=0,
+        max=1,
+        metavar="P",
+        rich_help_panel=OUTPUT,
+        help="Show edges of inclusion probability P or more in the network, its graph file and the "
+        "report; by default 0.5, or 0.9 or 0.99 if there would be more than three edges per node.",
+    ),
+]
+Formats = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        metavar="png,svg,pdf",
+        rich_help_panel=OUTPUT,
+        help="Formats of the plots, separated by commas.",
+    ),
+]
+Dpi = Annotated[
+    int,
+    typer.Option(
+        min=30, max=1200, rich_help_panel=OUTPUT, help="Dots per inch of plots in PNG format."
+    ),
+]
 Out = Annotated[Path, typer.Option(rich_help_panel=OUTPUT, help="Output folder.")]
 Quiet = Annotated[
     bool,

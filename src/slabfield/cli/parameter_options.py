@@ -50,6 +50,7 @@ OPTIONS = {
     "shape": "--shape",
     "sheet": "--sheet",
     "slab_prior": "--slab",
+    "threshold": "--threshold",
     "time_budget": "--time-budget",
     "within": "--within",
 }

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from math import isnan
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from warnings import WarningMessage
 
 import numpy as np
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 MAX_ROWS = 20
 # Probabilities near which a further edge is printed
 LEVELS = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
+# Least number of characters for the names of an edge
+MIN_EDGE_WIDTH = 15
 # Fewest chains whose convergence can be assessed
 CHAINS_NEEDED = 4
 # Code of the warning that says how to continue in Python; the command line has its own line for it
@@ -42,12 +44,13 @@ def show_text(text: str) -> None:
 def show_edges(edges: pd.DataFrame) -> None:
     """Print the most probable edges and some others, and the number of all edges."""
     chosen = rows_to_print(edges["inclusion_probability"].to_numpy())
-    table, n_first = edge_table(edges.iloc[chosen], len(chosen)), MAX_ROWS // 2
+    console, n_first = Console(), MAX_ROWS // 2
+    table = edge_table(edges.iloc[chosen], len(chosen), console.width)
     if len(chosen) == len(edges):
-        Console().print(table)
+        console.print(table)
         return
     table.rows[n_first - 1].end_section = True
-    Console().print(table)
+    console.print(table)
     show_text(
         f"The {n_first} most probable of {len(edges):,} edges, then one near each lower tenth of "
         "probability, down to the least probable; edges.csv has them all."
@@ -67,31 +70,39 @@ def rows_to_print(probability: NDArray[np.float64]) -> list[int]:
     return [*range(n_first), *sorted({k for k in (*below, n_edges - 1) if k >= n_first})]
 
 
-def edge_table(edges: pd.DataFrame, max_rows: int) -> Table:
+def edge_table(edges: pd.DataFrame, max_rows: int, width: int) -> Table:
     """Lay out the first edges as a table.
+
+    Names of nodes are shortened in the middle where they do not fit; headings never are. In a very
+    narrow console the last columns are left out.
 
     Parameters
     ----------
     edges : DataFrame
         The table that ``Posterior.to_dataframe`` returns.
+    width : int
+        Width of the console, in characters.
 
     Returns
     -------
     rich.table.Table
         A row for each edge: its nodes, inclusion probability, coupling and interval.
     """
+    first = edges.head(max_rows).to_dict("records")
+    columns = {
+        "Inclusion\nprobability": [_probability(edge["inclusion_probability"]) for edge in first],
+        "Coupling\nif present": [_coupling(edge) for edge in first],
+        "95% interval\nif present": [_interval(edge) for edge in first],
+    }
+    while (longest := width - _width(columns)) < MIN_EDGE_WIDTH and len(columns) > 1:
+        columns.popitem()
     table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("\nEdge", overflow="fold")
-    for heading in ("Inclusion\nprobability", "Coupling\nif present", "\n95% interval"):
-        table.add_column(heading, justify="right")
-    for edge in edges.head(max_rows).to_dict("records"):
-        never_present = isnan(edge["mean"])
-        table.add_row(
-            _plain(f"{edge['node_1']} - {edge['node_2']}"),
-            _probability(edge["inclusion_probability"]),
-            "" if never_present else f"{edge['mean']:z.2f}",
-            "" if never_present else f"{edge['lower']:z.2f} to {edge['upper']:z.2f}",
-        )
+    table.add_column("\nEdge", no_wrap=True)
+    for heading in columns:
+        table.add_column(heading, justify="right", no_wrap=True)
+    for k, edge in enumerate(first):
+        name = _edge_name(str(edge["node_1"]), str(edge["node_2"]), longest)
+        table.add_row(name, *(cells[k] for cells in columns.values()))
     return table
 
 
@@ -157,6 +168,34 @@ def _probability(value: float) -> str:
     if 0.995 <= value < 1:
         return "> 0.99"
     return "< 0.01" if 0 < value < 0.005 else f"{value:.2f}"
+
+
+def _width(columns: Mapping[str, Sequence[str]]) -> int:
+    """Return the width of a table without its first column; 3 characters separate two columns."""
+    parts = ([*heading.split("\n"), *cells] for heading, cells in columns.items())
+    return sum(3 + max(map(len, column)) for column in parts) + 4
+
+
+def _coupling(edge: Mapping[Any, Any]) -> str:
+    coupling = edge["coupling_given_presence"]
+    return "" if isnan(coupling) else f"{coupling:z.2f}"
+
+
+def _interval(edge: Mapping[Any, Any]) -> str:
+    lower, upper = edge["lower_given_presence"], edge["upper_given_presence"]
+    return "" if isnan(lower) else f"{lower:z.2f} to {upper:z.2f}"
+
+
+def _edge_name(first: str, second: str, longest: int) -> Text:
+    """Return the names of two nodes with a hyphen, in at most so many cells of a terminal."""
+    from slabfield.posterior.node_names import short_name
+
+    names = [_plain(first).plain, _plain(second).plain]
+    for length in range(max(longest, 1), 0, -1):
+        text = Text(" - ".join(short_name(name, length) for name in names))
+        if text.cell_len <= longest:
+            break
+    return text
 
 
 def _plain(text: str) -> Text:

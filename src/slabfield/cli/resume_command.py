@@ -11,6 +11,7 @@ from slabfield.cli import options
 from slabfield.cli.error_handling import NOT_CONVERGED, handle_errors
 
 if TYPE_CHECKING:
+    from slabfield.cli.result_files import PictureOptions
     from slabfield.posterior import Posterior
 
 # The result file that is written last
@@ -43,6 +44,9 @@ def resume(
     time_budget: Budget = None,
     jobs: options.Jobs = None,
     cluster: options.Cluster = None,
+    threshold: options.Threshold = None,
+    formats: options.Formats = "png",
+    dpi: options.Dpi = 150,
     quiet: options.Quiet = False,
 ) -> None:
     """Continue the run in FOLDER: one that was stopped, killed or out of time, or too short.
@@ -51,9 +55,11 @@ def resume(
     """
     with handle_errors(quiet=quiet, options={"checkpoint": "FOLDER"}):
         from slabfield.cli.option_values import parse_draws
+        from slabfield.cli.result_files import read_picture_options
 
         more = None if draws is None else parse_draws(draws)
-        converged = resume_run(folder, more, time_budget, jobs, quiet, cluster)
+        pictures = read_picture_options(threshold, formats, dpi)
+        converged = resume_run(folder, more, time_budget, jobs, quiet, cluster, pictures)
     if not converged:
         raise typer.Exit(NOT_CONVERGED)
 
@@ -64,7 +70,8 @@ def resume_run(
     time_budget: float | None,
     jobs: int | None,
     quiet: bool,
-    cluster: str | None = None,
+    cluster: str | None,
+    pictures: PictureOptions,
 ) -> bool:
     """Continue the run of a folder, print and write the results; return whether it converged."""
     import warnings
@@ -94,7 +101,7 @@ def resume_run(
         if estimator.posterior_ is before and results_are_current(folder):
             return report_nothing_added(estimator.posterior_, folder, quiet)
         request = FitRequest(forbid=estimator.forbid or (), require=estimator.require or ())
-        return finish(estimator, caught, request.count_fixed_edges(), folder, quiet)
+        return finish(estimator, caught, request.count_fixed_edges(), folder, quiet, pictures)
 
 
 def results_are_current(folder: Path) -> bool:

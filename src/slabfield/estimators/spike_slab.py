@@ -539,7 +539,8 @@ class SpikeSlabMRF(PosteriorModel):
         self.posterior_ = _posterior_of(outcome.results, encoder, run_settings)
         self.inclusion_probability_ = self.posterior_.inclusion_probability
         chosen = self.inclusion_probability_ >= self.edge_threshold
-        self.coupling_ = np.where(chosen, np.nan_to_num(self.posterior_.coupling_mean), 0.0)
+        coupling = np.nan_to_num(self.posterior_.coupling_given_presence)
+        self.coupling_ = np.where(chosen, coupling, 0.0)
         self.bias_ = self.posterior_.bias_mean
 
     def _settings(self, n_rows: float, n_nodes: int) -> Settings:

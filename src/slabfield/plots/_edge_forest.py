@@ -10,6 +10,7 @@ from slabfield.plots._inputs import check_panels, check_posterior
 from slabfield.plots._style import (
     BLUE,
     GREY,
+    LIST_NAME_LENGTH,
     ORANGE,
     PLAIN,
     SMALL,
@@ -66,7 +67,8 @@ def edge_forest(
     threshold = check_number("threshold", threshold, 0, 1)
     lower, upper = posterior.coupling_interval(ci_prob)
     chosen, n_probable = _strongest(posterior, threshold, n_edges)
-    ax = check_panels(ax, 1, list_size(len(chosen)))[0]
+    names = edge_names(posterior, chosen, LIST_NAME_LENGTH)
+    ax = check_panels(ax, 1, list_size(names))[0]
     ax.axvline(0, color=GREY, linewidth=0.8, zorder=1)
     ends = posterior.interactions.cliques(chosen)
     for place, (edge, (i, j)) in enumerate(zip(chosen, ends, strict=True)):
@@ -76,7 +78,7 @@ def edge_forest(
             ax.plot([lower[i, j], upper[i, j]], [place, place], color=color, linewidth=1.6)
         ax.plot(mean, place, marker=marker, color=color, markersize=5, linestyle="none")
         _write_probability(ax, place, posterior.edge_probability[edge])
-    ax.set_yticks(range(len(chosen)), edge_names(posterior, chosen), **PLAIN)
+    ax.set_yticks(range(len(chosen)), names, **PLAIN)
     ax.set_ylim(len(chosen) - 0.4, -1.4)
     _write_beside(ax, -1, "probability")
     tidy(ax, grid="x")

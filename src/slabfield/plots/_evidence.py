@@ -121,7 +121,9 @@ def classify_edges(factor: Array, threshold: float) -> NDArray[np.str_]:
 def _draw_network(ax: Axes, posterior: Posterior, evidence_class: NDArray[np.str_]) -> None:
     places, boxes = fit_names(
         ax,
-        place_network(posterior.inclusion_probability, np.nan_to_num(posterior.coupling_mean)),
+        place_network(
+            posterior.inclusion_probability, np.nan_to_num(posterior.coupling_given_presence)
+        ),
         posterior.feature_names,
     )
     first, second = posterior.interactions.ends

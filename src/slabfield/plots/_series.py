@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slabfield.plots._inputs import check_posterior, find_edge
+from slabfield.plots._inputs import check_posterior
 from slabfield.plots._style import edge_names
 from slabfield.posterior import Posterior
 from slabfield.posterior.convergence import rhat_and_ess
-from slabfield.validation import InputError, Parameter
+from slabfield.validation import InputError, Parameter, find_edges
 from slabfield.validation.errors import shown_value
 
 Array = NDArray[np.float64]
@@ -110,7 +110,7 @@ def _find_series(posterior: Posterior, item: Any) -> Series:
             )
         values = posterior.density if item == "density" else getattr(draws, item)
         return Series(item, np.asarray(values, dtype=np.float64))
-    edge = find_edge(posterior, item)
-    present, coupling = draws.of_edges([edge])
-    (label,) = edge_names(posterior, [edge])
+    edge = find_edges("var_names", [item], posterior.feature_names, posterior.interactions)
+    present, coupling = draws.dense(edge)
+    (label,) = edge_names(posterior, edge)
     return Series(label, coupling[..., 0], present[..., 0])

@@ -172,7 +172,7 @@ class Convergence:
         edges = np.flatnonzero((share >= MIN_VISIT_SHARE) & (share <= max_share))
         for begin in range(0, edges.size, BATCH):
             part = edges[begin : begin + BATCH]
-            rhat[part], ess[part] = rhat_and_ess(self.draws.of_edges(part)[which])
+            rhat[part], ess[part] = rhat_and_ess(self.draws.dense(part)[which])
         return rhat, ess
 
     @property

@@ -29,12 +29,6 @@ def append_checksum(path: Path, version: int = FORMAT) -> None:
 def check_checksum(path: Path) -> None:
     """Raise an InputError unless the file is an undamaged posterior that this version can read."""
     try:
-        if path.is_dir():
-            raise InputError(
-                "posterior-is-folder",
-                "{path} must be a posterior file; found a folder. Name a file.",
-                path=path,
-            )
         with open(path, "rb") as file:
             _check(path, file)
     except (OSError, ValueError) as error:
@@ -44,7 +38,8 @@ def check_checksum(path: Path) -> None:
         found = "no such file" if isinstance(error, FileNotFoundError) else strerror or error
         raise InputError(
             "unreadable-posterior",
-            "{path} cannot be read; found {found}. Name a file that Posterior.save wrote.",
+            "{path} cannot be read; found {found}. Name a file that Posterior.save wrote, or "
+            "the output folder of a run.",
             path=path,
             found=str(found),
         ) from None

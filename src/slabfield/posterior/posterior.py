@@ -15,7 +15,7 @@ from slabfield.encoding import Encoder, Variable
 from slabfield.io.atomic import check_target
 from slabfield.posterior.arviz_groups import data_groups, prior_group
 from slabfield.posterior.convergence import Convergence
-from slabfield.posterior.couplings import CI_PROB, Couplings, sd_and_interval_given_presence
+from slabfield.posterior.couplings import CI_PROB, sd_and_interval_given_presence
 from slabfield.posterior.datatree import make_tree
 from slabfield.posterior.diagnostics import (
     find_deviations,
@@ -38,7 +38,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Posterior(Couplings, Structure, Networks, Predictions):
+class Posterior(Structure, Networks, Predictions):
     """The posterior of a binary pairwise field, represented by draws.
 
     It predicts, scores and samples rows like the estimator that made it, also after it was saved
@@ -141,9 +141,18 @@ class Posterior(Couplings, Structure, Networks, Predictions):
     def to_dataframe(self, ci_prob: float = CI_PROB) -> pd.DataFrame:
         """Table of edges, one row each, the most probable first.
 
-        Columns: ``node_1``, ``node_2``, ``inclusion_probability``; ``mean``, ``sd``, ``lower`` and
-        ``upper`` of the coupling given presence, the last two the highest-density interval;
-        ``rhat`` and ``ess`` of the inclusion indicator.
+        Columns:
+
+        - ``node_1``, ``node_2``, ``inclusion_probability``;
+        - ``coupling_given_presence``: posterior mean of the coupling if the edge is present, with
+          its standard deviation, ``sd_given_presence``, and the ends of its highest-density
+          interval, ``lower_given_presence`` and ``upper_given_presence``;
+        - ``coupling_averaged``: posterior mean of the coupling averaged over graphs, which is
+          ``coupling_given_presence`` times ``inclusion_probability``;
+        - ``odds_ratio``: the exponential of ``coupling_given_presence``;
+        - ``rhat`` and ``ess`` of the inclusion indicator.
+
+        What is given presence is NaN for an edge that was never present.
 
         Parameters
         ----------
@@ -164,10 +173,12 @@ class Posterior(Couplings, Structure, Networks, Predictions):
                 "node_1": names[first],
                 "node_2": names[second],
                 "inclusion_probability": self.edge_probability,
-                "mean": self.edge_mean,
-                "sd": sd,
-                "lower": lower,
-                "upper": upper,
+                "coupling_given_presence": self.edge_mean,
+                "sd_given_presence": sd,
+                "lower_given_presence": lower,
+                "upper_given_presence": upper,
+                "coupling_averaged": self.interactions.of_matrix(self.coupling_averaged),
+                "odds_ratio": self.interactions.of_matrix(self.odds_ratio),
                 "rhat": self.convergence.indicators[0],
                 "ess": self.convergence.indicators[1],
             }

@@ -24,6 +24,9 @@ from slabfield.validation import InputError
 if TYPE_CHECKING:
     from slabfield.posterior.posterior import Posterior
 
+POSTERIOR_FILE = "posterior.nc"
+"""Name of the file with the posterior in the output folder of a run."""
+
 # Upper bound on the compression ratio: deflate reaches at most 1032
 MAX_COMPRESSION_RATIO = 1_100
 # Arrays with fewer entries are not compressed
@@ -64,7 +67,7 @@ def load_posterior(path: str | os.PathLike[str]) -> Posterior:
     Parameters
     ----------
     path : str or path
-        The file.
+        The file, or the output folder of a run, which holds ``posterior.nc``.
 
     Returns
     -------
@@ -95,7 +98,7 @@ def load_posterior(path: str | os.PathLike[str]) -> Posterior:
     """
     from slabfield.posterior.posterior import Posterior
 
-    source = Path(path)
+    source = find_posterior(path)
     check_checksum(source)
     with _as_input_errors(source):
         import h5py
@@ -112,6 +115,22 @@ def load_posterior(path: str | os.PathLike[str]) -> Posterior:
                 "settings or info of the wrong type",
             )
             return Posterior(_draws(reader, len(names)), names, settings, info, encoder)
+
+
+def find_posterior(path: str | os.PathLike[str]) -> Path:
+    """Return the file of a posterior, which may be given by its folder."""
+    source = Path(path)
+    if not source.is_dir():
+        return source
+    if not (source / POSTERIOR_FILE).exists():
+        raise InputError(
+            "folder-without-posterior",
+            "{path} must be a posterior, or a folder that holds {file}; found a folder without it. "
+            "Name the output folder of a run that has ended, or a file that Posterior.save wrote.",
+            path=path,
+            file=POSTERIOR_FILE,
+        )
+    return source / POSTERIOR_FILE
 
 
 def _draws(reader: _Reader, n_nodes: int) -> Draws:

@@ -61,8 +61,8 @@ class Summaries:
         return mean
 
     @cached_property
-    def coupling_mean(self) -> Array:
-        """Mean of couplings given presence, symmetric (D, D), NaN if never present."""
+    def coupling_given_presence(self) -> Array:
+        """Mean of each coupling given presence, symmetric (D, D), NaN if never present."""
         return self.interactions.as_matrix(self.edge_mean)
 
     @cached_property

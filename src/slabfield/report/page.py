@@ -18,6 +18,7 @@ from slabfield.io.atomic import check_target, write_atomically
 from slabfield.posterior.edge_support import LIKELY_ABSENT, SUPPORTED, count_edges
 from slabfield.report.payload import report_payload
 from slabfield.report.text import all_settings, main_settings, sentences, verdict
+from slabfield.validation import check_number
 
 if TYPE_CHECKING:
     from slabfield.posterior import Posterior
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
 SCRIPTS = ("common", "network", "network_view", "edges", "matrix", "convergence", "start")
 
 
-def write_report(posterior: Posterior, path: str | os.PathLike[str]) -> None:
+def write_report(
+    posterior: Posterior, path: str | os.PathLike[str], threshold: float | None = None
+) -> None:
     """Write a report of a posterior as one self-contained HTML file, atomically.
 
     Parameters
@@ -34,6 +37,9 @@ def write_report(posterior: Posterior, path: str | os.PathLike[str]) -> None:
         Result of a run.
     path : str or path
         The file, in an existing folder; by convention its name ends in ``.html``.
+    threshold : float, optional
+        Smallest inclusion probability of an edge in the network when the report opens; by default
+        as in :func:`slabfield.plots.network`.
 
     Examples
     --------
@@ -53,12 +59,14 @@ def write_report(posterior: Posterior, path: str | os.PathLike[str]) -> None:
     '<!doctype html>'
     """
     target = check_target(path)
-    content = make_page(posterior).encode("utf-8", "replace")
+    if threshold is not None:
+        threshold = check_number("threshold", threshold, 0, 1)
+    content = make_page(posterior, threshold).encode("utf-8", "replace")
     write_atomically(target, lambda temporary: _write(temporary, content))
 
 
-def make_page(posterior: Posterior) -> str:
-    """Return the report as HTML."""
+def make_page(posterior: Posterior, threshold: float | None = None) -> str:
+    """Return the report as HTML; parameters as for :func:`write_report`."""
     style, script = _read("report.css"), _script()
     engine = str(posterior.settings.get("engine", "unknown"))
     draws, counts = posterior.draws, count_edges(posterior.edge_probability)
@@ -69,7 +77,7 @@ def make_page(posterior: Posterior) -> str:
         policy=_policy(style, script),
         style=style,
         script=script,
-        data=_safe_json(report_payload(posterior)),
+        data=_safe_json(report_payload(posterior, threshold)),
         subtitle=escape(" \N{MIDDLE DOT} ".join(subtitle)),
         supported=f"{counts.supported:,}",
         undecided=f"{counts.undecided:,}",

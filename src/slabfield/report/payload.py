@@ -43,8 +43,13 @@ GLOBAL_QUANTITIES = {
 }
 
 
-def report_payload(posterior: Posterior) -> dict[str, Any]:
+def report_payload(posterior: Posterior, threshold: float | None = None) -> dict[str, Any]:
     """Collect the data of the report in a form that JSON can represent.
+
+    Parameters
+    ----------
+    threshold : float, optional
+        As for :func:`slabfield.report.write_report`.
 
     Returns
     -------
@@ -55,14 +60,16 @@ def report_payload(posterior: Posterior) -> dict[str, Any]:
     """
     kept, min_threshold = _kept_edges(posterior.edge_probability)
     probability = posterior.inclusion_probability
-    strength = np.nan_to_num(posterior.coupling_mean)
+    strength = np.nan_to_num(posterior.coupling_given_presence)
+    if threshold is None:
+        threshold = readable_threshold(posterior)
     return {
         "nodes": _nodes(posterior, probability, strength),
         "edges": _edges(posterior, kept),
         "support": {"supported": SUPPORTED, "absent": LIKELY_ABSENT},
         "network": {
             "strongest": _number(strongest_coupling(probability, strength)),
-            "threshold": max(readable_threshold(posterior), min_threshold),
+            "threshold": max(threshold, min_threshold),
             "min_threshold": min_threshold,
             "n_edges": posterior.draws.n_edges,
         },
@@ -117,9 +124,11 @@ def _edges(posterior: Posterior, kept: NDArray[np.intp]) -> dict[str, Any]:
         # Not rounded: the report compares them with thresholds, as Python does
         "probability": [float(value) for value in posterior.edge_probability[kept]],
         "factor": _numbers(bayes_factors(posterior)[kept]),
-        "mean": _numbers(posterior.edge_mean[kept]),
-        "lower": _numbers(lower[kept]),
-        "upper": _numbers(upper[kept]),
+        "coupling_given_presence": _numbers(posterior.edge_mean[kept]),
+        "lower_given_presence": _numbers(lower[kept]),
+        "upper_given_presence": _numbers(upper[kept]),
+        "coupling_averaged": _numbers(posterior.coupling_averaged[first, second]),
+        "odds_ratio": _numbers(posterior.odds_ratio[first, second]),
         "rhat": _numbers(rhat[kept]),
         "ess": _numbers(ess[kept]),
     }

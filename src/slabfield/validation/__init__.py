@@ -5,7 +5,7 @@ A message has three parts: what was wrong, what was found, what to do.
 
 from __future__ import annotations
 
-from slabfield.validation.edge_priors import check_edge_prior, find_node
+from slabfield.validation.edge_priors import check_edge_prior, find_edges, find_node
 from slabfield.validation.errors import (
     InputError,
     InputWarning,
@@ -51,6 +51,7 @@ __all__ = [
     "check_run_length",
     "check_sampler",
     "check_slab_prior",
+    "find_edges",
     "find_node",
     "seed_of",
     "validate_params",

@@ -4,8 +4,8 @@ const COLUMNS = [
   { title: "Edge", key: (e) => edgeKeys[e], first: 1 },
   { title: "Inclusion probability", short: "Probability", values: edges.probability, text: probabilityText },
   { title: "Bayes factor", values: edges.factor, text: factorText },
-  { title: "Coupling if present", short: "Coupling", values: edges.mean, text: (v) => decimals(v) },
-  { title: "95% interval", short: "Interval", values: edges.lower, kind: "interval" },
+  { title: "Coupling if present", short: "Coupling", values: edges.coupling_given_presence, text: (v) => decimals(v) },
+  { title: "95% interval", short: "Interval", values: edges.lower_given_presence, kind: "interval" },
   { title: "R-hat", values: edges.rhat, text: (v) => decimals(v, 3), first: -1 },
   { title: "Effective draws", short: "Eff. draws", values: edges.ess, text: integerText, first: 1 },
 ];
@@ -53,13 +53,13 @@ function edgeRow(e) {
     const cell = make("td", { role: "cell", "data-label": short ?? title });
     if (kind === "interval") {
       cell.classList.add("interval");
-      cell.append(intervalText(edges.lower[e], edges.upper[e]));
+      cell.append(intervalOf(e));
     } else if (values === edges.probability) {
       const fill = make("i");
       fill.style.width = `${100 * edges.probability[e]}%`;
       cell.append(make("span", {}, make("span", { class: "bar", "aria-hidden": "true" }, fill), text(values[e])));
     } else {
-      const minus = values === edges.mean && values[e] < 0;
+      const minus = values === edges.coupling_given_presence && values[e] < 0;
       cell.append(make("span", minus ? { class: "minus" } : {}, text(values[e])));
     }
     row.append(cell);
