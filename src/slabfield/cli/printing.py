@@ -78,17 +78,25 @@ def edge_table(edges: pd.DataFrame, max_rows: int) -> Table:
     Returns
     -------
     rich.table.Table
-        A row for each edge: its nodes, inclusion probability, coupling and interval.
+        A row for each edge: its nodes, inclusion probability, Bayes factor and class of evidence,
+        coupling and interval.
     """
+    from slabfield.posterior.evidence_classes import factor_text
+
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("\nEdge", overflow="fold")
-    for heading in ("Inclusion\nprobability", "Coupling\nif present", "\n95% interval"):
+    for heading in ("Inclusion\nprobability", "Bayes\nfactor"):
+        table.add_column(heading, justify="right")
+    table.add_column("\nEvidence")
+    for heading in ("Coupling\nif present", "\n95% interval"):
         table.add_column(heading, justify="right")
     for edge in edges.head(max_rows).to_dict("records"):
         never_present = isnan(edge["mean"])
         table.add_row(
             _plain(f"{edge['node_1']} - {edge['node_2']}"),
             _probability(edge["inclusion_probability"]),
+            factor_text(edge["bayes_factor"]),
+            edge["evidence"],
             "" if never_present else f"{edge['mean']:z.2f}",
             "" if never_present else f"{edge['lower']:z.2f} to {edge['upper']:z.2f}",
         )
@@ -101,7 +109,7 @@ def summarize(
     resume_command: str,
     n_fixed: tuple[int, int] = (0, 0),
 ) -> str:
-    """Summarize the number of edges, and whether the run can be trusted.
+    """Summarize the evidence for and against edges, and whether the run can be trusted.
 
     Parameters
     ----------
@@ -112,12 +120,13 @@ def summarize(
     n_fixed : (int, int)
         Numbers of edges that the user forbade and required.
     """
-    from slabfield.posterior.edge_support import summary_sentence
+    from slabfield.posterior.evidence_classes import evidence_sentences
 
-    found = summary_sentence(edges["inclusion_probability"])
+    found = evidence_sentences(posterior)
     if any(n_fixed):
-        found += f" You required {n_fixed[1]} of them and forbade {n_fixed[0]}."
-    return f"{found} {_convergence_text(posterior, resume_command)}"
+        found.append(f"You required {n_fixed[1]} edges and forbade {n_fixed[0]}.")
+    found.append(convergence_text(posterior, resume_command))
+    return " ".join(found)
 
 
 def show_warnings(caught: Iterable[WarningMessage], posterior: Posterior) -> None:
@@ -131,7 +140,8 @@ def show_warnings(caught: Iterable[WarningMessage], posterior: Posterior) -> Non
         typer.echo(f"Warning: {text}", err=True)
 
 
-def _convergence_text(posterior: Posterior, resume_command: str) -> str:
+def convergence_text(posterior: Posterior, resume_command: str) -> str:
+    """Say whether the chains have converged, and what to do if not."""
     figures = f"{posterior.convergence.worst} (engine: {posterior.settings.get('engine')})"
     if posterior.converged:
         return f"The chains have converged: {figures}."

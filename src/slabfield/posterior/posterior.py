@@ -21,13 +21,13 @@ from slabfield.posterior.diagnostics import (
     find_deviations,
     find_problems,
 )
-from slabfield.posterior.edge_support import LIKELY, count_edges
 from slabfield.posterior.evidence import Structure
 from slabfield.posterior.exports import write_edges
 from slabfield.posterior.graphs import Networks
 from slabfield.posterior.methods_text import methods_text
 from slabfield.posterior.predictions import Predictions
 from slabfield.posterior.storage import save_posterior
+from slabfield.posterior.summaries import LIKELY
 from slabfield.validation import Message
 
 if TYPE_CHECKING:
@@ -141,7 +141,9 @@ class Posterior(Couplings, Structure, Networks, Predictions):
     def to_dataframe(self, ci_prob: float = CI_PROB) -> pd.DataFrame:
         """Table of edges, one row each, the most probable first.
 
-        Columns: ``node_1``, ``node_2``, ``inclusion_probability``; ``mean``, ``sd``, ``lower`` and
+        Columns: ``node_1``, ``node_2``, ``inclusion_probability``; ``bayes_factor`` of presence,
+        the Monte Carlo standard error of its log (``log_bayes_factor_mcse``), and the class of
+        ``evidence`` that it is (see :attr:`edge_evidence`); ``mean``, ``sd``, ``lower`` and
         ``upper`` of the coupling given presence, the last two the highest-density interval;
         ``rhat`` and ``ess`` of the inclusion indicator.
 
@@ -164,6 +166,9 @@ class Posterior(Couplings, Structure, Networks, Predictions):
                 "node_1": names[first],
                 "node_2": names[second],
                 "inclusion_probability": self.edge_probability,
+                "bayes_factor": self.edge_bayes_factor,
+                "log_bayes_factor_mcse": self._log_bayes_factor[1],
+                "evidence": self.edge_evidence,
                 "mean": self.edge_mean,
                 "sd": sd,
                 "lower": lower,
@@ -284,7 +289,7 @@ class Posterior(Couplings, Structure, Networks, Predictions):
 
     def __repr__(self) -> str:
         chains, draws = self.draws.p0.shape
-        edges = count_edges(self.edge_probability).likely
+        edges = int(np.sum(self.edge_probability >= LIKELY))
         return (
             f"<Posterior of {self.n_nodes} nodes by {self.settings.get('engine')}: {chains} chains "
             f"of {draws} draws, {edges} edges of probability {LIKELY:g} or more>"
