@@ -23,8 +23,9 @@ from slabfield.draws import Draws
 from slabfield.plots._autocorrelation import correlations
 from slabfield.plots._convergence import MIN_EXCESS
 from slabfield.plots._density import prior_of_count
+from slabfield.plots._evidence import _drawn_classes
 from slabfield.plots._rank import shares_of_ranks
-from slabfield.posterior.evidence_classes import NOT_ASSESSED, count_classes
+from slabfield.posterior.evidence_classes import CLASSES, NOT_ASSESSED, count_classes
 from slabfield.posterior.predictive import replicate_pairs
 from slabfield.validation import InputError
 
@@ -256,13 +257,28 @@ def test_evidence_counts_edges_of_each_class(view: str, posterior: Posterior) ->
         expected.append(f"inconclusive ({n_inconclusive}), not drawn")
         lines = [c for c in ax.collections if isinstance(c, LineCollection)]
         drawn = [len(c.get_segments()) for c in lines]
-        order = ("moderate against", "strong against", "moderate for", "strong for")
+        order = ("strong against", "moderate against", "moderate for", "strong for")
         assert drawn == [counts[name] for name in order]
         assert len({(str(c.get_linestyles()[0]), c.get_linewidths()[0]) for c in lines}) == 4
     else:
         marks = [line for line in ax.lines if line.get_linestyle() == "None"]
         assert [len(line.get_xdata()) for line in marks] == list(counts.values())
     assert [t.get_text() for t in legend.get_texts()] == expected
+
+
+@pytest.mark.parametrize(
+    ("n_inconclusive", "n_against", "drawn"),
+    [(40, 30, "against"), (30, 31, "inconclusive"), (31, 31, "")],
+)
+def test_a_network_of_evidence_draws_few_edges(
+    n_inconclusive: int, n_against: int, drawn: str
+) -> None:
+    counts = dict.fromkeys(CLASSES, 0) | {"strong for": 99, "inconclusive": n_inconclusive}
+    counts["strong against"] = n_against
+    found = _drawn_classes(counts, 30)
+    assert found[:2] == ["strong for", "moderate for"]
+    expected = [name for name in CLASSES[2:] if drawn and name.endswith(drawn)]
+    assert found[2:] == expected
 
 
 def test_a_network_of_evidence_up_to_30_nodes() -> None:

@@ -27,6 +27,7 @@ def posterior_with(*factors: float, **settings: Any) -> Posterior:
     posterior.draws.log_bayes_factor = np.log(factors)
     posterior.draws.p0[:] = 0.25
     posterior.draws.sigma0[:] = 1.0
+    posterior.draws.values.data[:] = 0.5
     posterior.settings.clear()
     posterior.settings.update({"inclusion_prior": {"a": 1.0, "b": 4.0, "edges": None}}, **settings)
     return posterior
@@ -77,8 +78,8 @@ def test_the_summary_states_the_prior(edges: Any, text: str) -> None:
 @pytest.mark.parametrize(
     ("n_rows", "expected"),
     [
-        (100, ["about 1/2.7", "against was out of reach for all of them, moderate for all"]),
-        (1_000, ["about 1/8, "out of reach for all of them. More"]),
+        (100, ["about 0.37 (median", "for all edges, and even moderate evidence against for all"]),
+        (1_000, ["about 1/8.0 (median", "out of reach for all edges. It takes"]),
         (10_000, []),
     ],
 )  # fmt: skip

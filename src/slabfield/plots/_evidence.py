@@ -26,6 +26,7 @@ from slabfield.plots._style import (
     headline,
     tidy,
 )
+from slabfield.plots._threshold import MAX_EDGES_PER_NODE
 from slabfield.posterior import Posterior
 from slabfield.posterior.evidence_classes import (
     CLASSES,
@@ -58,14 +59,13 @@ class Style(NamedTuple):
     marker: str
 
 
-# Inconclusive edges are not drawn as lines
 STYLES = dict(
     zip(
         CLASSES,
         (
             Style(BLUE, 3.2, "solid", 1.0, "o"),
             Style(BLUE, 1.2, "solid", 1.0, "."),
-            Style(GREY, 0.0, "solid", 1.0, "D"),
+            Style(GREY, 0.9, (0.0, (1.0, 2.0)), 1.0, "D"),
             Style(ORANGE, 0.7, (0.0, (3.0, 3.0)), 0.7, "."),
             Style(ORANGE, 1.6, (0.0, (5.0, 3.0)), 0.9, "s"),
         ),
@@ -79,7 +79,9 @@ def evidence(posterior: Posterior, view: str = "auto", ax: Axes | None = None) -
 
     Edges with evidence for them are solid and blue, those with evidence against them dashed and
     orange; strong evidence (a Bayes factor above 10 or below 1/10) has thicker lines than moderate
-    evidence (above 3 or below 1/3). Edges with inconclusive evidence are not drawn in the network.
+    evidence (above 3 or below 1/3). Edges with inconclusive evidence are not drawn in a network. If
+    the evidence is against more than three edges per node, these are left out instead, and the
+    inconclusive edges are gray and dotted: where there is no line, the evidence is against an edge.
 
     Parameters
     ----------
@@ -132,10 +134,10 @@ def _draw_network(ax: Axes, posterior: Posterior) -> None:
         posterior.feature_names,
     )
     first, second = posterior.interactions.ends
-    drawn = [name for name in CLASSES if STYLES[name].width > 0]
-    # from the weakest evidence to the strongest, and presence on top of absence
-    for level, name in enumerate(("moderate against", "strong against", "moderate for",
-                                  "strong for")):  # fmt: skip
+    counts = count_classes(posterior.edge_bayes_factor)
+    drawn = _drawn_classes(counts, MAX_EDGES_PER_NODE * posterior.n_nodes)
+    # presence on top of absence
+    for level, name in enumerate(reversed(drawn)):
         style, chosen = STYLES[name], posterior.edge_evidence == name
         ax.add_collection(
             LineCollection(
@@ -145,22 +147,29 @@ def _draw_network(ax: Axes, posterior: Posterior) -> None:
             )
         )  # fmt: skip
     draw_nodes(ax, places, posterior.feature_names, set(range(posterior.n_nodes)))
-    counts = count_classes(posterior.edge_bayes_factor)
+    omitted = [name for name in counts if name not in drawn and counts[name]]
     handles = [
-        Line2D([], [], color=STYLES[name].color, linewidth=STYLES[name].width,
-               linestyle=STYLES[name].line, alpha=STYLES[name].alpha)
-        for name in drawn
+        Line2D([], [], color=style.color, linewidth=style.width, linestyle=style.line,
+               alpha=style.alpha)
+        for style in (STYLES[name] for name in drawn)
     ]  # fmt: skip
+    handles += [Line2D([], [], linestyle="none") for _ in omitted]
+    words = {NOT_ASSESSED: "forced or forbidden"}
     labels = [f"{name} ({counts[name]})" for name in drawn]
-    omitted = {"inconclusive": "inconclusive", NOT_ASSESSED: "forced or forbidden"}
-    for name, words in omitted.items():
-        if counts[name]:
-            handles.append(Line2D([], [], linestyle="none"))
-            labels.append(f"{words} ({counts[name]}), not drawn")
+    labels += [f"{words.get(name, name)} ({counts[name]}), not drawn" for name in omitted]
     ax.legend(
         handles, labels, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=3, frameon=False,
         fontsize=SMALL, labelcolor=GREY, handlelength=3,
     )  # fmt: skip
+
+
+def _drawn_classes(counts: dict[str, int], most: int) -> list[str]:
+    """Classes that a network shows as lines: not more than ``most`` edges with evidence against."""
+    against = [name for name in CLASSES if name.endswith("against")]
+    if sum(counts[name] for name in against) <= most:
+        return [name for name in CLASSES if name != "inconclusive"]
+    few = counts["inconclusive"] <= most
+    return [name for name in CLASSES if name not in against and (few or name != "inconclusive")]
 
 
 def _draw_ranked(ax: Axes, posterior: Posterior, factor: Array) -> None:

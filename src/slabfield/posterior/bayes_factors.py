@@ -15,6 +15,8 @@ Array = NDArray[np.float64]
 N_BATCHES = 8
 # Visits added to presence and to absence, so that neither count is zero
 HALF_VISIT = 0.5
+# Fewest draws with an edge from which the standard deviation of its coupling is estimated
+MIN_VISITS = 50
 # Draws of sigma0 over which the attainable Bayes factor is averaged, at most
 MAX_SIGMA0_DRAWS = 400
 # Edges for which it is computed at a time
@@ -84,32 +86,29 @@ def from_indicators(draws: Draws, inclusion: Array, a: float, b: float) -> tuple
     return log_factor, np.fmax(error, np.sqrt(least))
 
 
-def least_attainable(sigma0: Array, information: Array) -> Array:
+def least_attainable(draws: Draws, information: Array) -> Array:
     r"""Bayes factor of every edge if its coupling were estimated as exactly zero.
 
-    .. math:: E\big[(1 + \sigma_0^2 I)^{-1/2}\big]
-
-    over the draws of sigma0, to second order (equation 33): about the smallest that the data can
-    give, however clearly the edge is absent.
+    By the Savage-Dickey ratio it is the standard deviation of the coupling given presence over that
+    of the slab (equation 33): about the smallest that the data can give, however clearly the edge
+    is absent. Where an edge is present in too few draws, it is
+    :math:`E[(1 + \sigma_0^2 I)^{-1/2}]`.
 
     Parameters
     ----------
-    sigma0 : array
-        Draws of the standard deviation of the slab.
     information : array (edges,)
-        Curvature of the log-likelihood in each coupling at zero, biases integrated out.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.posterior.bayes_factors import least_attainable
-    >>> least_attainable(np.ones(1), np.array([0.0, 99.0]))
-    array([1. , 0.1])
+        I, the curvature of the log-likelihood in each coupling at zero if its two nodes were
+        independent; may be NaN.
     """
-    flat = sigma0.ravel()
-    chosen = flat[np.unique(np.linspace(0, flat.size - 1, MAX_SIGMA0_DRAWS).astype(int))]
-    found = np.empty(information.size)
-    for begin in range(0, information.size, EDGES_AT_A_TIME):
-        part = slice(begin, begin + EDGES_AT_A_TIME)
+    count, total = draws.visits, draws.total()
+    squares = np.bincount(draws.values.indices, draws.values.data**2, minlength=draws.n_edges)
+    n = np.maximum(count, 1)
+    sd = np.sqrt(np.maximum(squares / n - (total / n) ** 2, 0.0))
+    sigma0 = draws.sigma0.ravel()
+    chosen = sigma0[np.unique(np.linspace(0, sigma0.size - 1, MAX_SIGMA0_DRAWS).astype(int))]
+    found: Array = np.minimum(sd * np.mean(1 / chosen), 1.0)
+    seldom = np.flatnonzero(count < MIN_VISITS)
+    for begin in range(0, seldom.size, EDGES_AT_A_TIME):
+        part = seldom[begin : begin + EDGES_AT_A_TIME]
         found[part] = np.mean((1 + chosen**2 * information[part, None]) ** -0.5, axis=1)
     return found

@@ -163,18 +163,19 @@ class Structure(Summaries):
         return np.where(assessed, factor, np.nan), np.where(assessed, error, np.nan)
 
     @cached_property
-    def edge_least_bayes_factor(self) -> Array | None:
+    def edge_least_bayes_factor(self) -> Array:
         """About the smallest Bayes factor within reach of every edge, given the rows and the slab.
 
-        An edge whose coupling is estimated as exactly zero would get it. None if the means of the
-        nodes are not recorded.
+        An edge whose coupling is estimated as exactly zero would get it; however clearly an edge is
+        absent, there is no stronger evidence against it. NaN where it cannot be computed: the edge
+        is present in few draws, and the means of the nodes are not recorded.
         """
         means, n_rows = self.settings.get("node_means"), self.settings.get("total_weight")
-        if not isinstance(means, list) or len(means) != self.n_nodes or not n_rows:
-            return None
-        variance = np.array(means) * (1 - np.array(means))
+        variance = np.full(self.n_nodes, np.nan)
+        if isinstance(means, list) and len(means) == self.n_nodes and n_rows is not None:
+            variance = np.sqrt(n_rows) * np.array(means) * (1 - np.array(means))
         first, second = self.interactions.ends
-        return least_attainable(self.draws.sigma0, n_rows * variance[first] * variance[second])
+        return least_attainable(self.draws, variance[first] * variance[second])
 
     def median_graph(self) -> Graph:
         """Return the edges of probability 0.5 or more, symmetric (D, D).

@@ -120,24 +120,25 @@ def _prior_sentence(posterior: Posterior) -> str:
 
 def _reach_sentence(posterior: Posterior) -> str:
     """State where evidence against an edge was out of reach with these rows and this slab."""
-    least = posterior.edge_least_bayes_factor
-    if least is None:
-        return ""
-    least = least[~np.isnan(posterior.edge_bayes_factor)]
-    beyond = [int(np.sum(least > 1 / limit)) for limit in (STRONG, MODERATE)]
-    if least.size == 0 or beyond[0] == 0:
-        return ""
-    n_rows = posterior.settings.get("n_rows", 0)
-    everywhere = beyond[0] == least.size
-    text = (
-        f"With {n_rows:,} rows, the Bayes factor of an edge whose coupling is exactly zero comes "
-        f"down to about 1/{1 / np.median(least):.2g} (median over edges): strong evidence against "
-        f"was out of reach for {'all' if everywhere else f'{beyond[0]:,}'} of them"
+    factor, least = posterior.edge_bayes_factor, posterior.edge_least_bayes_factor
+    known = ~np.isnan(factor) & ~np.isnan(least)
+    factor, least = factor[known], least[known]
+    strong, moderate = (
+        int(np.sum((least > 1 / limit) & (factor > 1 / limit))) for limit in (STRONG, MODERATE)
     )
-    if beyond[1]:
-        all_moderate = beyond[1] == least.size
-        text += f", moderate for {'all' if all_moderate else f'{beyond[1]:,}'}"
-    return f"{text}. More rows would be needed to tell absence from weak dependence."
+    if strong == 0:
+        return ""
+    n_rows = posterior.settings.get("n_rows")
+    rows = f"With {n_rows:,} rows, the" if isinstance(n_rows, int) else "The"
+    text = (
+        f"{rows} Bayes factor of an edge whose coupling is exactly zero comes down to about "
+        f"{factor_text(float(np.median(least)))} (median over edges): strong evidence against was "
+        f"out of reach for {'all edges' if strong == least.size else f'{strong:,} of them'}"
+    )
+    if moderate:
+        every = "all" if moderate == least.size else f"{moderate:,}"
+        text += f", and even moderate evidence against for {every}"
+    return f"{text}. It takes more rows to tell absence from weak dependence."
 
 
 def _are(count: int) -> str:
