@@ -44,7 +44,7 @@ def test_classes_at_their_limits() -> None:
 
 @pytest.mark.parametrize(
     ("factor", "text"),
-    [(1e7, "> 1,000,000"), (1e-7, "< 1/1,000,000"), (12_345, "12,345"), (2.0, "2.0"),
+    [(1e7, "> 10⁶"), (1e-7, "< 1/10⁶"), (12_345, "12,345"), (2.0, "2.0"),
      (0.5, "0.50"), (0.25, "1/4.0"), (1e-4, "1/10,000"), (np.nan, "")],
 )  # fmt: skip
 def test_factors_in_words(factor: float, text: str) -> None:

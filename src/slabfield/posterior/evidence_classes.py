@@ -52,12 +52,12 @@ def factor_text(bayes_factor: float) -> str:
     --------
     >>> from slabfield.posterior.evidence_classes import factor_text
     >>> [factor_text(value) for value in (1e9, 123.4, 12.3, 0.9, 0.05)]
-    ['> 1,000,000', '123', '12', '0.90', '1/20']
+    ['> 10⁶', '123', '12', '0.90', '1/20']
     """
     if np.isnan(bayes_factor):
         return ""
     if not 1 / MOST_SHOWN <= bayes_factor <= MOST_SHOWN:
-        return f"> {MOST_SHOWN:,.0f}" if bayes_factor > 1 else f"< 1/{MOST_SHOWN:,.0f}"
+        return "> 10\N{SUPERSCRIPT SIX}" if bayes_factor > 1 else "< 1/10\N{SUPERSCRIPT SIX}"
     if bayes_factor < 1 / MODERATE:
         return f"1/{factor_text(1 / bayes_factor)}"
     return f"{bayes_factor:,.0f}" if bayes_factor >= STRONG else f"{bayes_factor:#.2g}"

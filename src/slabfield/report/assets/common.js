@@ -56,8 +56,8 @@ function probabilityText(p) {
 /** Evidence against an edge is shown as a fraction, as factor_text in Python does. */
 function factorText(b) {
   if (Number.isNaN(b)) return "\u2013";
-  if (b > 1e6) return "> 1,000,000";
-  if (b < 1e-6) return "< 1/1,000,000";
+  if (b > 1e6) return "> 10\u2076";
+  if (b < 1e-6) return "< 1/10\u2076";
   if (b < 1 / 3) return `1/${factorText(1 / b)}`;
   return b >= 10 ? Math.round(b).toLocaleString("en-GB") : b.toPrecision(2);
 }
