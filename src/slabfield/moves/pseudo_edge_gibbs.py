@@ -316,13 +316,6 @@ def update_edges(engine, sums, prior, state, block, n_edges, scale, inclusion_st
                 and probability_error < MOST_PROBABILITY_ERROR
                 and abs(odds - threshold) > error
             )
-            if series_suffices and threshold > odds and not present[alpha]:
-                probabilities[alpha] += probability
-                add_evidence(
-                    evidence_sums, inclusion, counts, alpha, others, prior_a, prior_b, probability,
-                    probability_of_absence(odds, probability),
-                )  # fmt: skip
-                continue
             if not series_suffices:
                 peak = find_peak(start, rows, sides, shape)
                 odds = log_integral(peak, rows, sides, shape) + prior_odds
@@ -332,6 +325,8 @@ def update_edges(engine, sums, prior, state, block, n_edges, scale, inclusion_st
                 evidence_sums, inclusion, counts, alpha, others, prior_a, prior_b, probability,
                 probability_of_absence(odds, probability),
             )  # fmt: skip
+            if series_suffices and threshold > odds and not present[alpha]:
+                continue
             included = threshold < odds
         change = -before
         if included:
