@@ -78,7 +78,7 @@ def evidence_sentences(posterior: Posterior) -> list[str]:
 def _count_sentence(posterior: Posterior) -> str:
     counts = count_classes(posterior.edge_bayes_factor)
     n_edges = posterior.draws.n_edges
-    strong_for, moderate_for, open_, moderate_against, strong_against = (
+    strong_for, moderate_for, inconclusive, moderate_against, strong_against = (
         f"{counts[name]:,}" for name in CLASSES
     )
     edges = "edge" if n_edges == 1 else "edges"
@@ -89,7 +89,7 @@ def _count_sentence(posterior: Posterior) -> str:
         f"factor {RANGES['strong for']}), moderate evidence for {moderate_for} "
         f"({RANGES['moderate for']}), moderate evidence against {moderate_against} "
         f"({RANGES['moderate against']}) and strong evidence against {strong_against} "
-        f"({RANGES['strong against']}); {open_} {_are(counts['inconclusive'])} inconclusive."
+        f"({RANGES['strong against']}); {inconclusive} {_are(counts['inconclusive'])} inconclusive."
     )
     fixed = counts[NOT_ASSESSED]
     return f"{text} The prior fixes the other {fixed:,}." if fixed else text
@@ -103,13 +103,13 @@ def _prior_sentence(posterior: Posterior) -> str:
     given = prior["edges"]
     if isinstance(given, int | float):
         return f"The prior inclusion probability of every edge was {given:g}, fixed."
+    some = np.array([value for value in given or () if value is not None])
     learned = (
         f"{prior['a'] / (prior['a'] + prior['b']):.2g} (p0, learned: its mean given the data is "
-        f"{np.nanmean(posterior.draws.p0):.2f})"
+        f"{posterior.draws.p0.mean():.2f})"
     )
-    if given is None:
+    if some.size == 0:
         return f"The prior inclusion probability of an edge was {learned}."
-    some = np.array([value for value in given if value is not None])
     span = f"{some.min():g}" + (f" to {some.max():g}" if some.max() > some.min() else "")
     text = f"The prior inclusion probability was {span} for "
     if some.size == len(given):
