@@ -59,7 +59,8 @@ def assert_same(one: Posterior, other: Posterior) -> None:
     """Assert that two posteriors are equal except for the time they took."""
     for name in ("data", "indices", "indptr"):
         assert np.array_equal(getattr(one.draws.values, name), getattr(other.draws.values, name))
-    for name in ("bias", "p0", "sigma0", "potential", "conditional_probability"):
+    for name in ("bias", "p0", "sigma0", "potential", "conditional_probability",
+                 "log_bayes_factor", "log_bayes_factor_mcse"):  # fmt: skip
         first, second = getattr(one.draws, name), getattr(other.draws, name)
         assert np.array_equal(first, second, equal_nan=True), name
     assert one.settings == other.settings

@@ -70,6 +70,7 @@ def test_draws_grow_by_a_quarter_until_they_are_enough(small):
     for one, other in zip(outcome.results, at_once, strict=True):
         assert np.array_equal(one.record.coupling, other.record.coupling)
         assert np.array_equal(one.conditional_probability, other.conditional_probability)
+        assert np.array_equal(one.evidence_means, other.evidence_means)
 
 
 def test_draws_stop_at_their_largest_number(small):

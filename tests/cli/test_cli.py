@@ -26,7 +26,7 @@ from slabfield.cli.app import app
 from slabfield.cli.option_values import parse_binarize, parse_na_values, parse_slab
 from slabfield.cli.options import Likelihood, Preset
 from slabfield.cli.parameter_options import as_option
-from slabfield.cli.printing import MAX_ROWS, edge_table, rows_to_print, summarize
+from slabfield.cli.printing import MAX_ROWS, convergence_text, edge_table, rows_to_print
 from slabfield.encoding import code_binary
 from slabfield.io.atomic import write_atomically
 from slabfield.io.reading import read_table
@@ -673,6 +673,8 @@ def made_up_edges(probabilities: list[float], mean: float = 1.0, rhat: float = 1
             "node_1": "a",
             "node_2": [f"b{k}" for k in range(len(probabilities))],
             "inclusion_probability": probabilities,
+            "bayes_factor": 0.05,
+            "evidence": "strong against",
             "coupling_given_presence": mean,
             "lower_given_presence": mean,
             "upper_given_presence": mean,
@@ -686,7 +688,9 @@ def test_the_table_shows_no_nan_and_no_rounded_certainty() -> None:
     table = edge_table(made_up_edges([1.0, 0.9999, 0.5, 0.001, 0.0], mean=np.nan), 5, 80)
     cells = list(table.columns[1].cells)
     assert cells == ["1.00", "> 0.99", "0.50", "< 0.01", "0.00"]
-    assert list(table.columns[2].cells) == [""] * 5
+    assert list(table.columns[2].cells) == ["1/20"] * 5
+    assert list(table.columns[3].cells) == ["strong against"] * 5
+    assert list(table.columns[4].cells) == [""] * 5
     assert edge_table(made_up_edges([0.5] * 9), 4, 80).row_count == 4
 
 
@@ -795,16 +799,6 @@ def test_a_dense_network_is_drawn_at_a_higher_threshold(value: float, threshold:
     assert readable_threshold(dense) == threshold
 
 
-def test_the_summary_counts_every_edge_once() -> None:
-    edges = made_up_edges([1.0, 0.9, 0.6, 0.3, 0.1, 0.0])
-    text = summarize(made_up_run(), edges, "slabfield resume out")
-    assert text.startswith(
-        "Of 6 possible edges, 2 are supported (inclusion probability 0.9 or more)"
-    )
-    assert "2 undecided (between 0.1 and 0.9) and 2 likely absent (0.1 or less)" in text
-    assert "3 are more likely present than not" in text
-
-
 @pytest.mark.parametrize(
     ("codes", "n_chains", "expected"),
     [
@@ -816,16 +810,16 @@ def test_the_summary_counts_every_edge_once() -> None:
     ],
 )
 def test_the_summary_says_what_to_do(codes: list[str], n_chains: int, expected: str) -> None:
-    run, edges = made_up_run(codes, n_chains), made_up_edges([0.5])
-    assert expected in summarize(run, edges, "slabfield resume out")
-    assert expected not in summarize(made_up_run([], n_chains), edges, "slabfield resume out")
+    run = made_up_run(codes, n_chains)
+    assert expected in convergence_text(run, "slabfield resume out")
+    assert expected not in convergence_text(made_up_run([], n_chains), "slabfield resume out")
 
 
 def test_the_summary_has_the_r_hat_of_the_progress() -> None:
-    text = summarize(made_up_run(), made_up_edges([0.5]), "")
+    text = convergence_text(made_up_run(), "")
     assert "largest R-hat 1.002 (sigma0), fewest effective draws 640 (p0)" in text
     unknown = made_up_run(["too-few-draws"], worst=Worst())
-    assert "cannot be computed" in summarize(unknown, made_up_edges([0.5]), "")
+    assert "cannot be computed" in convergence_text(unknown, "")
 
 
 # --- with the real estimator -----------------------------------------------------------------

@@ -466,11 +466,13 @@ def test_the_representation_summarizes_the_fit(model: Any) -> None:
 
 def test_the_summary_of_a_posterior_counts_its_edges() -> None:
     model = clone(MODELS[0]).set_params(require=[(0, 1)], forbid=[(2, 3)]).fit(TRAIN)
-    probability = model.posterior_.edge_probability
-    supported = (probability >= 0.9).sum()
-    undecided = ((probability > 0.1) & (probability < 0.9)).sum()
-    assert supported >= 1
-    assert f"edges supported {supported} of 6, undecided {undecided}, converged no" in repr(model)
+    factor = model.posterior_.edge_bayes_factor
+    with_evidence, strong = (factor > 3).sum(), (factor > 10).sum()
+    against, inconclusive = (factor < 1 / 3).sum(), ((factor >= 1 / 3) & (factor <= 3)).sum()
+    assert with_evidence + against + inconclusive == 4
+    text = f"edges 6, evidence for {with_evidence} ({strong} strong), evidence against {against} ("
+    assert text in repr(model)
+    assert f"strong), inconclusive {inconclusive}, converged no" in repr(model)
     assert model.posterior_.warnings
     assert "chain" in model._repr_html_()
 

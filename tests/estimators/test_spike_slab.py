@@ -36,7 +36,7 @@ def same_draws(one: SpikeSlabMRF, other: SpikeSlabMRF) -> bool:
     mine, theirs = one.posterior_.draws, other.posterior_.draws
     names = (
         *("coupling", "present", "bias", "p0", "sigma0", "potential"),
-        "conditional_probability",
+        *("conditional_probability", "log_bayes_factor", "log_bayes_factor_mcse"),
     )
     return all(
         np.array_equal(getattr(mine, name), getattr(theirs, name), equal_nan=name != "present")

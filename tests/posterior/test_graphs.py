@@ -64,23 +64,27 @@ def upper(matrix: NDArray[Any]) -> list[Any]:
 # --- evidence ---------------------------------------------------------------------------------
 
 
-def test_bayes_factors_are_ratios_of_odds() -> None:
-    found = with_probability(0.25, 0.5, 0.9).bayes_factor
-    np.testing.assert_allclose(upper(found), [1.0, 3.0, 27.0])
-    assert np.isnan(np.diag(found)).all()
-
-
-def test_bayes_factors_of_edges_with_given_priors() -> None:
+def test_edges_with_given_priors() -> None:
     prior = {"a": 5.0, "b": 5.0, "edges": [None, 0.2, 1.0]}
     posterior = with_probability(0.8, 0.5, 1.0, prior=prior)
     np.testing.assert_allclose(upper(posterior.prior_inclusion), [0.5, 0.2, 1.0])
-    np.testing.assert_allclose(upper(posterior.bayes_factor), [4.0, 4.0, np.nan])
+    for matrix in (posterior.bayes_factor, posterior.log_bayes_factor_mcse):
+        np.testing.assert_array_equal(np.isnan(upper(matrix)), [False, False, True])
+        assert np.isnan(np.diag(matrix)).all()
 
 
-def test_bayes_factors_with_p0_fixed_and_certain_edges() -> None:
-    prior = {"a": 5.0, "b": 5.0, "edges": 0.1}
-    found = with_probability(0.0, 0.1, 1.0, prior=prior).bayes_factor
-    np.testing.assert_allclose(upper(found), [0.0, 1.0, np.inf])
+def test_recorded_bayes_factors_come_first() -> None:
+    posterior = make_up()
+    n_edges = posterior.draws.n_edges
+    posterior.draws.log_bayes_factor = np.full(n_edges, np.log(4.0))
+    posterior.draws.log_bayes_factor[0] = np.nan
+    posterior.draws.log_bayes_factor_mcse = np.full(n_edges, 0.25)
+    factor, error = upper(posterior.bayes_factor), upper(posterior.log_bayes_factor_mcse)
+    np.testing.assert_allclose(factor[1:], 4.0)
+    np.testing.assert_allclose(error[1:], 0.25)
+    counted = upper(make_up().bayes_factor)
+    assert factor[0] == counted[0] != 4.0
+    assert (posterior.edge_evidence[1:] == "moderate for").all()
 
 
 @pytest.mark.parametrize(

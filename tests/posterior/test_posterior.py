@@ -76,9 +76,9 @@ def test_biases_and_density(by_hand: Posterior) -> None:
 def test_the_table_summarizes_the_draws(by_hand: Posterior) -> None:
     table = by_hand.to_dataframe()
     assert list(table.columns) == [
-        "node_1", "node_2", "inclusion_probability", "coupling_given_presence", "sd_given_presence",
-        "lower_given_presence", "upper_given_presence", "coupling_averaged", "odds_ratio", "rhat",
-        "ess",
+        "node_1", "node_2", "inclusion_probability", "bayes_factor", "log_bayes_factor_mcse",
+        "evidence", "coupling_given_presence", "sd_given_presence", "lower_given_presence",
+        "upper_given_presence", "coupling_averaged", "odds_ratio", "rhat", "ess",
     ]  # fmt: skip
     assert list(zip(table["node_1"], table["node_2"], strict=True)) == [
         ("a", "b"),

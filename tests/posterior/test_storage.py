@@ -36,7 +36,8 @@ def assert_same(one: Posterior, other: Posterior) -> None:
     assert (a.n_chains, a.n_draws, a.values.shape) == (b.n_chains, b.n_draws, b.values.shape)
     np.testing.assert_array_equal(a.values.indptr, b.values.indptr)
     np.testing.assert_array_equal(a.values.indices, b.values.indices)
-    for name in ("bias", "p0", "sigma0", "potential", "conditional_probability"):
+    for name in ("bias", "p0", "sigma0", "potential", "conditional_probability",
+                 "log_bayes_factor", "log_bayes_factor_mcse"):  # fmt: skip
         assert getattr(a, name).tobytes() == getattr(b, name).tobytes(), name
         assert getattr(a, name).shape == getattr(b, name).shape
     assert a.values.data.tobytes() == b.values.data.tobytes()
@@ -295,12 +296,14 @@ def test_bytes_added_or_swapped(saved: Path) -> None:
         error_message(saved)
 
 
-def test_a_newer_format(saved: Path) -> None:
+@pytest.mark.parametrize("version", [FORMAT - 1, FORMAT + 1])
+def test_another_format(saved: Path, version: int) -> None:
     saved.write_bytes(saved.read_bytes()[:-CHECKSUM_LENGTH])
-    append_checksum(saved, FORMAT + 1)
-    message = error_message(saved)
-    assert f"has format {FORMAT + 1}; this version of slabfield reads up to" in message
-    assert "Install a newer slabfield" in message
+    append_checksum(saved, version)
+    with pytest.raises(InputError) as caught:
+        load_posterior(saved)
+    assert caught.value.message.code == "posterior-of-another-format"
+    assert caught.value.message.fields["found"] == version
 
 
 # --- valid checksum, invalid content ----------------------------------------------------------

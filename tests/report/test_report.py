@@ -80,7 +80,10 @@ def test_the_data_of_the_page_are_those_of_the_posterior(posterior: Posterior) -
         np.testing.assert_allclose(as_floats(edges[name]), expected, rtol=1e-5, err_msg=name)
     factor = posterior.bayes_factor[first, second]
     np.testing.assert_allclose(as_floats(edges["factor"]), factor, rtol=1e-5)
-    assert np.isinf(factor).any()
+    assert np.isfinite(factor).all()
+    assert edges["evidence"] == posterior.edge_evidence.tolist()
+    error = posterior.log_bayes_factor_mcse[first, second]
+    np.testing.assert_allclose(as_floats(edges["mcse"]), error, rtol=1e-5)
     assert np.isnan(posterior.edge_mean).any()
     np.testing.assert_allclose(page["nodes"]["bias"], posterior.bias_mean, rtol=1e-5)
 
@@ -177,12 +180,14 @@ def test_only_the_most_probable_edges_are_kept_where_there_are_too_many(
 
 
 def test_the_summary_counts_edges(posterior: Posterior) -> None:
-    probability = posterior.edge_probability
-    supported, absent = np.sum(probability >= 0.9), np.sum(probability <= 0.1)
+    factor = posterior.edge_bayes_factor
+    supported, absent = np.sum(factor > 10), np.sum(factor < 0.1)
     text = sentences(posterior)[0]
-    assert f"Of 36 possible edges, {supported} are supported" in text
-    assert f"{36 - supported - absent} undecided (between 0.1 and 0.9)" in text
-    assert f"{absent} likely absent" in text
+    assert f"Of 36 possible edges, the data give strong evidence for {supported} (" in text
+    assert f"strong evidence against {absent} (below 1/10)" in text
+    page = Page(make_page(posterior)).text
+    assert text in page
+    assert f"{np.sum((factor >= 1 / 3) & (factor <= 3))}inconclusive" in re.sub(r"\s", "", page)
 
 
 def test_the_verdict_says_what_to_do() -> None:

@@ -14,6 +14,7 @@ import pytest
 from report_helpers import HOSTILE, made_up
 from skips import CHROMIUM, DRIVER, NEEDS_BROWSER, require
 from slabfield import Posterior
+from slabfield.posterior.evidence_classes import count_classes
 from slabfield.report import write_report
 
 webdriver = require("selenium.webdriver")
@@ -244,7 +245,7 @@ def test_the_table_sorts(opened: Opener) -> None:
     first_column = "#edge-table tbody td:first-child"
     assert len(texts(driver, first_column)) == 20
     assert texts(driver, first_column) == edge[:20]
-    heading = driver.find_elements(By.CSS_SELECTOR, "#edge-table th button")[3]
+    heading = driver.find_elements(By.CSS_SELECTOR, "#edge-table th button")[4]
     for direction, ascending in (("descending", False), ("ascending", True)):
         heading.click()
         wait_until_drawn(driver)
@@ -253,12 +254,12 @@ def test_the_table_sorts(opened: Opener) -> None:
         )
         expected = [edge[k] for k in by_mean.index]
         assert texts(driver, first_column) == expected[:20]
-        head = driver.find_elements(By.CSS_SELECTOR, "#edge-table th")[3]
+        head = driver.find_elements(By.CSS_SELECTOR, "#edge-table th")[4]
         assert head.get_attribute("aria-sort") == direction
     find(driver, "#last-page").click()
     wait_until_drawn(driver)
     assert texts(driver, first_column) == expected[60:]
-    assert texts(driver, "#edge-table tbody tr:last-child td:nth-child(4)") == ["–"]  # noqa: RUF001
+    assert texts(driver, "#edge-table tbody tr:last-child td:nth-child(5)") == ["–"]  # noqa: RUF001
 
 
 def test_the_table_filters(opened: Opener) -> None:
@@ -273,13 +274,12 @@ def test_the_table_filters(opened: Opener) -> None:
     wait_until_drawn(driver)
     assert texts(driver, "#edge-range") == ["No edge matches."]
     set_value(driver, "#search", "")  # type: ignore[arg-type]
-    probability = posterior.edge_probability
-    expected = {
-        "supported": np.sum(probability >= 0.9),
-        "undecided": np.sum((probability > 0.1) & (probability < 0.9)),
-        "absent": np.sum(probability <= 0.1),
-    }
-    for kind, count in expected.items():
+    counts = count_classes(posterior.edge_bayes_factor)
+    assert counts["strong for"] > 1
+    assert counts["inconclusive"] > 1
+    assert counts["strong against"] > 1
+    for kind in ("strong for", "inconclusive", "strong against"):
+        count = counts[kind]
         Select(find(driver, "#kind")).select_by_value(kind)
         wait_until_drawn(driver)
         assert f"of {count} edges" in texts(driver, "#edge-range")[0]

@@ -35,6 +35,7 @@ from slabfield.models.protocol import Sums
 from slabfield.moves.block_sweep import Plan
 from slabfield.moves.chain_state import ChainState, Info
 from slabfield.moves.edge_gibbs import Block, InclusionStats
+from slabfield.moves.evidence_sums import EvidenceSums
 from slabfield.moves.imputation import MissingEntries
 from slabfield.moves.iteration import NotFinite, check_finite
 from slabfield.problem import Problem, complete
@@ -66,6 +67,15 @@ class ChainResult(NamedTuple):
         return np.where(
             self.inclusion_stats.visits > 0, self.inclusion_stats.mean_probability, np.nan
         )
+
+    @property
+    def evidence_means(self) -> NDArray[np.float64]:
+        """Sums for Bayes factors per visit, (batches, edges, 2); NaN where there are none."""
+        if self.inclusion_stats is None:
+            return np.full((1, self.record.indicators.shape[1], 2), np.nan)
+        visits = self.inclusion_stats.visits[:, None]
+        sums = self.inclusion_stats.evidence.begun
+        return np.where(visits > 0, sums / np.maximum(visits, 1), np.nan)
 
 
 class Scheme(Protocol):
@@ -105,7 +115,7 @@ def scheme_of(settings: Settings) -> Scheme:
 
 KINDS: tuple[type, ...] = (
     *(CollapsedChain, PaperChain, ChainState, Problem, Sums, MissingEntries, SparseState),
-    *(Block, Laplace, Plan, InclusionStats),
+    *(Block, Laplace, Plan, InclusionStats, EvidenceSums),
     *(kind for engine in collapsed_warmup.ENGINES.values() for kind in engine.KINDS),
     *paper_chain.KINDS,
 )

@@ -20,8 +20,9 @@ EDGES_PER_NODE = 10
 # Bytes of a present edge of a draw: coupling, index and indicator, stored in parts, joined, copied
 # once more for all chains, and summarized
 BYTES_PER_PRESENT_EDGE = 60
-# Bytes per chain and candidate edge: state, statistics, plan, windows, and workspace of plans
-BYTES_PER_EDGE = 120
+# Bytes per chain and candidate edge: state, statistics (of which 128 for Bayes factors), plan,
+# windows, and workspace of plans
+BYTES_PER_EDGE = 250
 # Share of the memory above which a run says how much it takes
 LARGE_SHARE = 0.5
 # Bytes that do not depend on the size: buffers of readers and of linear algebra, parts of summaries

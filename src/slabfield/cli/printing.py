@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from warnings import WarningMessage
 
 import numpy as np
@@ -29,6 +29,8 @@ MAX_ROWS = 20
 LEVELS = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
 # Least number of characters for the names of an edge
 MIN_EDGE_WIDTH = 15
+# Heading of the only column of text besides the names
+EVIDENCE = "\nEvidence"
 # Fewest chains whose convergence can be assessed
 CHAINS_NEEDED = 4
 # Code of the warning that says how to continue in Python; the command line has its own line for it
@@ -86,11 +88,16 @@ def edge_table(edges: pd.DataFrame, max_rows: int, width: int) -> Table:
     Returns
     -------
     rich.table.Table
-        A row for each edge: its nodes, inclusion probability, coupling and interval.
+        A row for each edge: its nodes, inclusion probability, Bayes factor and class of evidence,
+        coupling and interval.
     """
+    from slabfield.posterior.evidence_classes import factor_text
+
     first = edges.head(max_rows).to_dict("records")
     columns = {
         "Inclusion\nprobability": [_probability(edge["inclusion_probability"]) for edge in first],
+        "Bayes\nfactor": [factor_text(edge["bayes_factor"]) for edge in first],
+        EVIDENCE: [edge["evidence"] for edge in first],
         "Coupling\nif present": [_coupling(edge) for edge in first],
         "95% interval\nif present": [_interval(edge) for edge in first],
     }
@@ -99,7 +106,8 @@ def edge_table(edges: pd.DataFrame, max_rows: int, width: int) -> Table:
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("\nEdge", no_wrap=True)
     for heading in columns:
-        table.add_column(heading, justify="right", no_wrap=True)
+        justify: Literal["left", "right"] = "left" if heading == EVIDENCE else "right"
+        table.add_column(heading, justify=justify, no_wrap=True)
     for k, edge in enumerate(first):
         name = _edge_name(str(edge["node_1"]), str(edge["node_2"]), longest)
         table.add_row(name, *(cells[k] for cells in columns.values()))
@@ -112,7 +120,7 @@ def summarize(
     resume_command: str,
     n_fixed: tuple[int, int] = (0, 0),
 ) -> str:
-    """Summarize the number of edges, and whether the run can be trusted.
+    """Summarize the evidence for and against edges, and whether the run can be trusted.
 
     Parameters
     ----------
@@ -123,12 +131,13 @@ def summarize(
     n_fixed : (int, int)
         Numbers of edges that the user forbade and required.
     """
-    from slabfield.posterior.edge_support import summary_sentence
+    from slabfield.posterior.evidence_classes import evidence_sentences
 
-    found = summary_sentence(edges["inclusion_probability"])
+    found = evidence_sentences(posterior)
     if any(n_fixed):
-        found += f" You required {n_fixed[1]} of them and forbade {n_fixed[0]}."
-    return f"{found} {_convergence_text(posterior, resume_command)}"
+        found.append(f"You required {n_fixed[1]} edges and forbade {n_fixed[0]}.")
+    found.append(convergence_text(posterior, resume_command))
+    return " ".join(found)
 
 
 def show_warnings(caught: Iterable[WarningMessage], posterior: Posterior) -> None:
@@ -142,7 +151,8 @@ def show_warnings(caught: Iterable[WarningMessage], posterior: Posterior) -> Non
         typer.echo(f"Warning: {text}", err=True)
 
 
-def _convergence_text(posterior: Posterior, resume_command: str) -> str:
+def convergence_text(posterior: Posterior, resume_command: str) -> str:
+    """Say whether the chains have converged, and what to do if not."""
     figures = f"{posterior.convergence.worst} (engine: {posterior.settings.get('engine')})"
     if posterior.converged:
         return f"The chains have converged: {figures}."

@@ -10,7 +10,7 @@ from slabfield import encoding
 from slabfield.estimators.base import FieldModel
 from slabfield.models.field import BinaryField
 from slabfield.posterior import Posterior
-from slabfield.posterior.edge_support import count_edges
+from slabfield.posterior.evidence_classes import count_classes
 
 
 class PosteriorModel(FieldModel):
@@ -29,12 +29,19 @@ class PosteriorModel(FieldModel):
         return self.posterior_._sampled_fields()
 
     def _summary_items(self) -> list[tuple[str, str]]:
-        counts = count_edges(self.posterior_.edge_probability)
+        counts = count_classes(self.posterior_.edge_bayes_factor)
         return [
-            ("edges supported", f"{counts.supported} of {self.posterior_.draws.n_edges}"),
-            ("undecided", f"{counts.undecided}"),
+            ("edges", f"{self.posterior_.draws.n_edges}"),
+            *((f"evidence {side}", _counted(counts, side)) for side in ("for", "against")),
+            ("inconclusive", f"{counts['inconclusive']}"),
             ("converged", "yes" if self.posterior_.converged else "no"),
         ]
 
     def _notes(self) -> list[str]:
         return [*self.coding_notes_, *self.posterior_.warnings]
+
+
+def _counted(counts: dict[str, int], side: str) -> str:
+    """Number of edges with evidence for or against them."""
+    strong = counts[f"strong {side}"]
+    return f"{strong + counts[f'moderate {side}']} ({strong} strong)"

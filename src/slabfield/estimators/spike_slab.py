@@ -54,7 +54,7 @@ from slabfield.moves.imputation import new_missing_entries
 from slabfield.posterior import Posterior
 from slabfield.posterior.convergence import Convergence
 from slabfield.priors import Prior, largest_slab_scale
-from slabfield.problem import Problem
+from slabfield.problem import Problem, node_means
 from slabfield.progress import chain_progress, is_shown
 
 if TYPE_CHECKING:
@@ -453,6 +453,7 @@ class SpikeSlabMRF(PosteriorModel):
             "fell_back": "", "total_weight": table.total_weight, "coding": list(table.notes),
             "weighted": table.weights is not None, "n_dropped": table.n_dropped,
             "n_missing": int(np.count_nonzero(table.missing)),
+            "node_means": node_means(problem).tolist(),
         }  # fmt: skip
         planned = Goal(settings.n_draws, self.n_draws == "auto", self.max_draws)
         stopwatch = Stopwatch()
@@ -604,7 +605,9 @@ def limits_of(goal: Goal, deadline: Deadline, reporter: Any) -> Limits:
 def _draws_of(results: list[ChainResult]) -> Draws:
     """Combine the draws of all chains."""
     return Draws.from_chains(
-        [r.record for r in results], (r.conditional_probability for r in results)
+        [r.record for r in results],
+        (r.conditional_probability for r in results),
+        [r.evidence_means for r in results],
     )
 
 

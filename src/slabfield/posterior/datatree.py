@@ -104,10 +104,15 @@ def _inclusion(posterior: Posterior) -> xr.Dataset:
     """Summaries of edges, in a group of their own: ArviZ expects only draws in ``posterior``."""
     import xarray as xr
 
+    draws = posterior.draws
     about = {"about": "mean conditional probability of presence; NaN if not recorded"}
+    factor = {"about": "log Bayes factor of presence; NaN if not recorded"}
+    error = {"about": "Monte Carlo standard error of log_bayes_factor"}
     return xr.Dataset(
         {
-            "conditional_probability": (("edge",), posterior.draws.conditional_probability, about),
+            "conditional_probability": (("edge",), draws.conditional_probability, about),
+            "log_bayes_factor": (("edge",), draws.log_bayes_factor, factor),
+            "log_bayes_factor_mcse": (("edge",), draws.log_bayes_factor_mcse, error),
             "probability": (("edge",), posterior.edge_probability),
         },
         edge_coordinates(posterior) | _ends(posterior),

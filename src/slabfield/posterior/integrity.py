@@ -13,7 +13,7 @@ from slabfield.io import checksum
 from slabfield.validation import InputError
 
 # Version of the file format
-FORMAT = 1
+FORMAT = 2
 # Kind of file in the checksum line
 KIND = "posterior"
 CHECKSUM_LENGTH = checksum.checksum_length(KIND)
@@ -75,11 +75,11 @@ def _check(path: Path, file: BinaryIO) -> None:
             size=size,
             advice=SAVE_AGAIN,
         )
-    if last_line.version > FORMAT:
+    if last_line.version != FORMAT:
         raise InputError(
-            "posterior-of-newer-format",
-            "{path} has format {found}; this version of slabfield reads up to format {format}. "
-            "Install a newer slabfield.",
+            "posterior-of-another-format",
+            "{path} has format {found}; this version of slabfield reads format {format}. Use the "
+            "version that wrote it, or fit and save again.",
             path=path,
             found=last_line.version,
             format=FORMAT,

@@ -21,13 +21,13 @@ from slabfield.posterior.diagnostics import (
     find_deviations,
     find_problems,
 )
-from slabfield.posterior.edge_support import LIKELY, count_edges
 from slabfield.posterior.evidence import Structure
 from slabfield.posterior.exports import write_edges
 from slabfield.posterior.graphs import Networks
 from slabfield.posterior.methods_text import methods_text
 from slabfield.posterior.predictions import Predictions
 from slabfield.posterior.storage import save_posterior
+from slabfield.posterior.summaries import LIKELY
 from slabfield.validation import Message
 
 if TYPE_CHECKING:
@@ -144,6 +144,9 @@ class Posterior(Structure, Networks, Predictions):
         Columns:
 
         - ``node_1``, ``node_2``, ``inclusion_probability``;
+        - ``bayes_factor`` of presence, the Monte Carlo standard error of its log,
+          ``log_bayes_factor_mcse``, and the class of ``evidence`` that it is (see
+          :attr:`edge_evidence`);
         - ``coupling_given_presence``: posterior mean of the coupling if the edge is present, with
           its standard deviation, ``sd_given_presence``, and the ends of its highest-density
           interval, ``lower_given_presence`` and ``upper_given_presence``;
@@ -173,6 +176,9 @@ class Posterior(Structure, Networks, Predictions):
                 "node_1": names[first],
                 "node_2": names[second],
                 "inclusion_probability": self.edge_probability,
+                "bayes_factor": self.edge_bayes_factor,
+                "log_bayes_factor_mcse": self._log_bayes_factor[1],
+                "evidence": self.edge_evidence,
                 "coupling_given_presence": self.edge_mean,
                 "sd_given_presence": sd,
                 "lower_given_presence": lower,
@@ -295,7 +301,7 @@ class Posterior(Structure, Networks, Predictions):
 
     def __repr__(self) -> str:
         chains, draws = self.draws.p0.shape
-        edges = count_edges(self.edge_probability).likely
+        edges = int(np.sum(self.edge_probability >= LIKELY))
         return (
             f"<Posterior of {self.n_nodes} nodes by {self.settings.get('engine')}: {chains} chains "
             f"of {draws} draws, {edges} edges of probability {LIKELY:g} or more>"

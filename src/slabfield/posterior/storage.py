@@ -77,7 +77,7 @@ def load_posterior(path: str | os.PathLike[str]) -> Posterior:
     Raises
     ------
     InputError
-        If the file is missing, damaged or not a posterior, or has the format of a newer version.
+        If the file is missing, damaged or not a posterior, or has the format of another version.
 
     Examples
     --------
@@ -153,6 +153,8 @@ def _draws(reader: _Reader, n_nodes: int) -> Draws:
         read("posterior/sigma0", shape),
         read("sample_stats/potential", shape),
         read("inclusion/conditional_probability", (n_edges,)),
+        read("inclusion/log_bayes_factor", (n_edges,)),
+        read("inclusion/log_bayes_factor_mcse", (n_edges,)),
     )
 
 

@@ -13,6 +13,9 @@ from slabfield.models.interactions import Interactions
 
 Array = NDArray[np.float64]
 
+# Smallest inclusion probability of an edge of the median probability model
+LIKELY = 0.5
+
 
 class Summaries:
     """Base class of the parts of a posterior.

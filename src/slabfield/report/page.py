@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import slabfield
 from slabfield.io.atomic import check_target, write_atomically
-from slabfield.posterior.edge_support import LIKELY_ABSENT, SUPPORTED, count_edges
+from slabfield.posterior.evidence_classes import CLASSES, NOT_ASSESSED, RANGES, count_classes
 from slabfield.report.payload import report_payload
 from slabfield.report.text import all_settings, main_settings, sentences, verdict
 from slabfield.validation import check_number
@@ -69,7 +69,7 @@ def make_page(posterior: Posterior, threshold: float | None = None) -> str:
     """Return the report as HTML; parameters as for :func:`write_report`."""
     style, script = _read("report.css"), _script()
     engine = str(posterior.settings.get("engine", "unknown"))
-    draws, counts = posterior.draws, count_edges(posterior.edge_probability)
+    draws, counts = posterior.draws, count_classes(posterior.edge_bayes_factor)
     rows = posterior.settings.get("n_rows")
     subtitle = [f"{posterior.n_nodes} nodes"] + ([f"{rows:,} rows"] if rows else [])
     subtitle += [f"engine: {engine}", f"{draws.n_chains} chains of {draws.n_draws:,} draws"]
@@ -79,11 +79,8 @@ def make_page(posterior: Posterior, threshold: float | None = None) -> str:
         script=script,
         data=_safe_json(report_payload(posterior, threshold)),
         subtitle=escape(" \N{MIDDLE DOT} ".join(subtitle)),
-        supported=f"{counts.supported:,}",
-        undecided=f"{counts.undecided:,}",
-        absent=f"{counts.absent:,}",
-        support_limit=f"{SUPPORTED:g}",
-        absence_limit=f"{LIKELY_ABSENT:g}",
+        cards="\n".join(_card(name, counts[name]) for name in CLASSES),
+        classes="\n".join(_option(name) for name in (*CLASSES, NOT_ASSESSED) if counts[name]),
         converged="Converged" if posterior.converged else "Not converged",
         convergence_note="the chains agree" if posterior.converged else "read with care",
         state="good" if posterior.converged else "bad",
@@ -95,6 +92,21 @@ def make_page(posterior: Posterior, threshold: float | None = None) -> str:
         methods=_paragraphs(posterior.methods_text().split("\n\n")),
         version=escape(slabfield.__version__),
     )
+
+
+def _card(name: str, count: int) -> str:
+    """Return the card of a class of evidence: its number of edges."""
+    kind = name.rsplit(maxsplit=1)[-1]
+    label = name if kind == name else name.replace(kind, f"evidence {kind}")
+    return (
+        f'<div class="card {kind}"><strong>{count:,}</strong><span>{label}<br>'
+        f"<small>{RANGES[name]}</small></span></div>"
+    )
+
+
+def _option(name: str) -> str:
+    shown = f"{name} ({RANGES[name]})" if name in RANGES else name
+    return f'<option value="{name}">{shown}</option>'
 
 
 def _script() -> str:
