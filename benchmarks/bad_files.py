@@ -61,7 +61,9 @@ TEXTS: dict[str, tuple[str, bytes]] = {
         "table.csv",
         b"\n".join(b",".join(b"%s%d" % (v, k) for k in range(20_001)) for v in (b"a", b"1", b"0")),
     ),
-    "not UTF-8": ("table.csv", "schläft,work\n0,1\n1,0\n".encode("latin-1")),
+    "bytes that are no text": ("table.csv", b"sleep,work\n0,1\n\x01\xff,0\n"),
+    "two spellings and a mark": ("table.csv", b"sleep,work\nyes,1\nYes,0\nno,1\n.,1\n"),
+    "decimal commas": ("table.csv", b"dose;work\n1,5;1\n2;0\n2,5;1\n-99;0\n"),
     "half of a UTF-16 file": ("table.csv", "sleep,work\n0,1\n".encode("utf-16")[:-1]),
     "NUL bytes": ("table.csv", b"sleep,work\n0,1\n\0,0\n"),
     "a picture": ("table.csv", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"),
@@ -125,6 +127,7 @@ def posterior_files(folder: Path) -> Iterator[tuple[str, Path]]:
 
     from slabfield import Posterior
     from slabfield.draws import Draws
+    from slabfield.encoding import Variable
     from slabfield.posterior.integrity import CHECKSUM_LENGTH, FORMAT, append_checksum
 
     path = folder / "posterior.nc"
@@ -169,7 +172,9 @@ def posterior_files(folder: Path) -> Iterator[tuple[str, Path]]:
     yield "the wrong shape", changed("posterior/bias", data=np.zeros((2, 3, 5)))
     yield "the wrong type", changed("posterior/p0", data=np.zeros((2, 3), "i4"))
     yield "numbers for text", changed("run/settings", data=np.zeros(3))
-    text = np.frombuffer(json.dumps(["a", 1]).encode(), "S1")
-    yield "numbers for names", changed("run/feature_names", data=text)
+    variables = [Variable.binary(name, (0, 1)).as_record() | {"name": 1} for name in ("a", "b")]
+    record = json.dumps({"variables": variables, "has_names": True})
+    text = np.frombuffer(record.encode(), "S1")
+    yield "numbers for names", changed("run/encoder", data=text)
     huge = {"shape": (1 << 30, 1 << 30), "dtype": "f8", "chunks": (1, 1)}
     yield "a header that claims 8 exabytes", changed("posterior/p0", **huge)

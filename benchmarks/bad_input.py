@@ -127,6 +127,19 @@ def sections() -> Iterator[tuple[str, list[tuple[str, str]]]]:
             ],
         )
     with scratch() as folder:
+        path = folder / "table.csv"
+        path.write_bytes("schläft,work\n0,1\n1,0\n".encode("latin-1"))
+        yield (
+            "Encoding and decimal separator of a file",
+            [
+                (
+                    ", ".join(f"`{name}={value!r}`" for name, value in given.items()),
+                    refusal(lambda given=given: read_table(path, **given)),
+                )
+                for given in ({"encoding": "utf-8"}, {"encoding": "utf-9"}, {"decimal": ";"})
+            ],
+        )
+    with scratch() as folder:
         yield (
             "Files with posteriors",
             [

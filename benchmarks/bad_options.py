@@ -17,13 +17,23 @@ def options(folder: Path) -> Tried:
     """Yield options of the command line, and calls that parse them."""
     from slabfield.cli.edge_lists import read_pairs
     from slabfield.cli.edge_prior_options import read_communities, read_inclusion
-    from slabfield.cli.option_values import parse_binarize, parse_draws, select_names
+    from slabfield.cli.option_values import (
+        parse_binarize,
+        parse_draws,
+        parse_levels,
+        parse_na_values,
+        parse_slab,
+        select_names,
+    )
 
     yield "`--columns sleep,wrok`", lambda: select_names(NAMES, "sleep,wrok", None)
     yield "`--drop rest`", lambda: select_names(NAMES, None, "rest")
     yield "`--binarize high`", lambda: parse_binarize("high")
     yield "`--binarize sleep=high`", lambda: parse_binarize("sleep=high")
-    yield "`--draws many`", lambda: parse_draws("many", "default")
+    yield "`--na-values sleep:`", lambda: parse_na_values(["sleep:"])
+    yield "`--levels sleep`", lambda: parse_levels(["sleep"])
+    yield "`--slab wide`", lambda: parse_slab("wide")
+    yield "`--draws many`", lambda: parse_draws("many")
     for text in ("sleep", "sleep:wrok", "sleep:sleep", "@nowhere.csv"):
         yield f"`--forbid {text}`", lambda text=text: read_pairs([text], NAMES, "--forbid")
     for name, content in {
@@ -58,11 +68,11 @@ def checkpoints(folder: Path) -> Tried:
             for other, old in whole.items():
                 other.write_bytes(old)
             path.write_bytes(content)
-            SpikeSlabMRF.resume(run)
+            SpikeSlabMRF.from_checkpoint(run)
 
         return action
 
-    yield "no folder", lambda: SpikeSlabMRF.resume("nowhere")
+    yield "no folder", lambda: SpikeSlabMRF.from_checkpoint("nowhere")
     yield "a run cut short in writing", resume(run / "run.npz", whole[run / "run.npz"][:1000])
     yield "a chain cut short in writing", resume(chain, whole[chain][:-100])
     flipped = bytearray(whole[chain])

@@ -25,6 +25,15 @@ TABLES: dict[str, Any] = {
     "more than two numbers": _beside([0, 1, 2, 3]),
     "more than two words": _beside(["low", "middle", "high", "low"]),
     "a measurement": _beside([36.6, 37.1, 38.4, 36.9, 37.0]),
+    "a code for missing answers": _beside([0, 1, 9, 1]),
+    "two values, one of them a likely code": _beside([1, 99, 1, 1]),
+    "codes beside answers from 1 to 5": _beside([1, 2, 3, 4, 5, -99, 99, 99]),
+    "a mark for missing answers": _beside(["yes", "no", "?", "."]),
+    "numbers and a mark": _beside(["1", "2", ".", "1"]),
+    "the same code as an answer in another column": pd.DataFrame(
+        {"a": [0, 1, 9, 1], "b": [8, 9, 8, 9]}
+    ),
+    "blank text": _beside(["yes", " ", "no"]),
     "an identifier": _beside(list(range(101, 109))),
     "words, one for each row": _beside(_MANY),
     "free text": _beside(_PROSE),
@@ -52,7 +61,7 @@ TABLES: dict[str, Any] = {
 
 WARNED: dict[str, Any] = {
     "a column of one value": [[0, 1], [0, 0], [0, 1]],
-    "words that differ only in case": _beside(["Yes", "yes", "Yes"]),
+    "one word in several spellings": _beside(["Yes", "yes", "yes "]),
 }
 
 _ASYMMETRIC = np.array([[0.5, 0.1, 0.5], [0.2, 0.5, 0.5], [0.5, 0.5, 0.5]])
@@ -104,6 +113,16 @@ PARAMETERS: list[dict[str, Any]] = [
     {"binarize": "mean"},
     {"binarize": {"sleep": 2}},
     {"na": "ignore"},
+    {"binarize": 3, "X": _beside([1, 2, 3, 4, 5, 99])},
+    {"na_values": 99, "binarize": 3, "X": _beside([1, 2, 3, 4, 5, 99])},
+    {"na_values": 9, "binarize": 3, "X": _beside([1, 2, 9, 4, 5, 99])},
+    {"na_values": [None]},
+    {"na_values": {"sleep": 9}},
+    {"levels": [0, 1]},
+    {"levels": {"x0": [0]}},
+    {"levels": {"sleep": [0, 1]}},
+    {"levels": {"x0": [1, 2]}},
+    {"levels": {"x0": [0, 1]}, "na_values": {"x0": 1}},
     {"sampler": {"n_particles": 0}},
     {"sampler": {"step_size": -1}, "preset": "paper"},
     {"sampler": {"persistence": 1}, "preset": "paper"},

@@ -56,11 +56,11 @@ their different rows (a bit for each entry while reading) and how often each is 
 MEMORY = """## Memory, stated and checked
 
 Before a run its peak memory is worked out from the rows, nodes, chains, draws and the engine,
-written to the log (and to standard error with `progress=True`), and compared with what is available
-(the machine's and the container's limits), or with `max_memory`. A run that would not fit is
-refused, with what would. It assumes that no more than 10 edges a node are present on average,
-counts every row as a different one, and with `n_draws="auto"` goes by the first draws. Stated
-should be above measured, and not by much where it is large.
+written to the log (and to standard error if it is more than half of the memory), and compared with
+what is available (the machine's and the container's limits), or with `max_memory`. A run that would
+not fit is refused, with what would. It assumes that no more than 10 edges a node are present on
+average, counts every row as a different one, and with `n_draws="auto"` goes by the first draws.
+Stated should be above measured, and not by much where it is large.
 
 """
 

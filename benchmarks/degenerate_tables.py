@@ -119,10 +119,10 @@ def find_bad(model: Any, rows: Rows) -> list[str]:
         "inclusion_probability": posterior.to_dataframe()["inclusion_probability"],
         "score": model.score(few),
         "predict_proba": model.predict_proba(few),
-        "averaged_coupling": posterior.averaged_coupling,
+        "coupling_averaged": posterior.coupling_averaged,
     }
     bad = [name for name, values in results.items() if not np.all(np.isfinite(values))]
-    mean, probability = posterior.coupling_mean, draws.visits
+    mean, probability = posterior.coupling_given_presence, draws.visits
     first, second = np.triu_indices(rows.shape[1], 1)
     if np.any(np.isnan(mean[first, second]) & (probability > 0)):
         bad.append("mean coupling of an edge that draws have")

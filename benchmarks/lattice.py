@@ -60,7 +60,7 @@ def measures(truth: BinaryField, test: np.ndarray, score: np.ndarray, chosen: np
         "auc": roc_auc_score(edges, score[upper]),
         "f1": edge_recovery(truth.coupling != 0, chosen).f1,
         "density": float(chosen[upper].mean()),
-        "pll": np.nan if field is None else pseudo_log_likelihood(field, test),
+        "pll": np.nan if field is None else pseudo_log_likelihood(field, test).mean(),
     }
 
 
@@ -99,9 +99,7 @@ def run(method: str, n_rows: int, seed: int) -> dict:
         model, facts = run_slabfield(rows)
         score, chosen = model.inclusion_probability_, model.inclusion_probability_ >= 0.5
         # the mean of the field over the posterior: absent edges count as zero
-        posterior = model.posterior_
-        mean = np.nan_to_num(posterior.coupling_mean) * model.inclusion_probability_
-        field = BinaryField(model.bias_, mean)
+        field = BinaryField(model.bias_, model.posterior_.coupling_averaged)
     else:
         model = {
             "L1 neighborhood, EBIC": L1Neighborhood(select="ebic", rule="min"),

@@ -18,7 +18,6 @@ from slabfield import SpikeSlabMRF
 from slabfield.datasets import draw_rows
 from slabfield.evaluate import (
     conditional_log_likelihood,
-    draw_fields,
     edge_density,
     pseudo_log_likelihood,
 )
@@ -76,7 +75,7 @@ def rows_of(data: Data, asked: argparse.Namespace) -> tuple[Any, Any, Any]:
 def scored(how: str, fields: Any, test: Any, groups: Any, density: float) -> dict:
     """Score one way to predict, over all test rows and in parts."""
     cll = conditional_log_likelihood(fields, test, groups)
-    pll_parts = [pseudo_log_likelihood(fields, part) for part in np.split(test, N_PARTS)]
+    pll_parts = [pseudo_log_likelihood(fields, part).mean() for part in np.split(test, N_PARTS)]
     return {
         "how": how, "density": density,
         "pll": float(np.mean(pll_parts)), "pll_parts": pll_parts,
@@ -103,7 +102,7 @@ def fit(likelihood: str, data: Data, asked: argparse.Namespace) -> dict:
         model.fit(train)
     cpu_seconds = time.process_time() - clock
     posterior, field = model.posterior_, BinaryField(model.bias_, model.coupling_)
-    mixture, found = draw_fields(posterior), float(posterior.density.mean())
+    mixture, found = posterior.fields(100), float(posterior.density.mean())
     return {
         "scores": [
             scored("mixture of draws", mixture, test, groups, found),

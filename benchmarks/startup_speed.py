@@ -65,7 +65,7 @@ def startup(quick: bool) -> str:
         "CPU seconds of new Python processes; medians. `import slabfield` loads nothing heavy, "
         "numpy neither, until a name is used.",
         table(("", "CPU s", "beside numpy", "ratio to numpy"), rows),
-        f"A fit of the first {N_ROWS} rows of the demo's data (16 nodes), {N_CHAINS} chains of "
+        f"A fit of the first {N_ROWS} digits in 16 pixels, {N_CHAINS} chains of "
         f"{n_draws} draws after {n_warmup} of warm-up, in new processes, imports included. The "
         f"disk cache saves {first - second:.1f} CPU s.",
         table(("fit", "CPU s", "ratio to first"), fits),

@@ -22,6 +22,7 @@ from accuracy import to_markdown
 from slabfield import Posterior, SpikeSlabMRF, datasets, load_posterior
 from slabfield.chains import checkpoint as checkpoints
 from slabfield.chains.checkpoint import ChainFile, Checkpoint, read_checked
+from slabfield.chains.run_clock import Stopwatch
 
 INTERVAL = 0.05
 RUNS: dict[str, dict[str, Any]] = {
@@ -139,7 +140,7 @@ def cost() -> pd.DataFrame:
         (run,) = model.fit(data)._runs
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "state.npz"
-            run.file = ChainFile(path, None, 0.0)  # type: ignore[arg-type]
+            run.file = ChainFile(path, None, Stopwatch())  # type: ignore[arg-type]
             times = []
             for _ in range(5):
                 clock = time.perf_counter()
@@ -165,23 +166,33 @@ round of draws.
 
 | what happens | what is lost | what to do |
 |---|---|---|
-| power failure, `kill -9`, out of memory | what was done since the last state, or the start if there is none yet | `slabfield resume DIR`, or the same `fit(X, checkpoint=PATH)`, or `SpikeSlabMRF.resume(PATH)` |
-| Ctrl-C | nothing: chains finish their chunk, the state is saved, the draws there are are summarized and written (exit code 1) | the same |
+| power failure, `kill -9`, out of memory | what was done since the last state, or the start if there is none yet | `slabfield resume DIR`, or the same `fit(X, checkpoint=PATH)`, or `SpikeSlabMRF.from_checkpoint(PATH).resume()` |
+| Ctrl-C | nothing: chains finish their chunk, the state is saved, the draws so far are summarized and written (exit code 1); during warm-up there are none, and only the state is saved (exit code 130) | the same, or `model.resume()` in the same process |
 | Ctrl-C twice | what was done since the last state (exit code 130) | the same |
 | disk full | nothing: the run goes on, a warning says so, the old state stays | make room |
 | folder that cannot be written in | nothing: the run does not begin (exit code 2) | name another folder |
 | file cut short or damaged | nothing: the run does not go on (exit code 2) | delete the file: its chain restarts, with the same draws |
 | other data, settings, seed or version of slabfield | nothing: the run does not begin, the state stays (exit code 2) | name another folder |
-| too few draws | nothing | `slabfield resume DIR --draws 1000`, or `model.extend(1000)` |
+| time budget over, or not converged | nothing | `slabfield resume DIR` goes on until converged, as does `model.resume()` |
+| too few draws | nothing | `slabfield resume DIR --draws 1000`, or `model.resume(n_draws=1000)` |
 
 The result of a resumed run equals that of an uninterrupted one bit for bit: all draws, inclusion
 probabilities and counts, whatever the number of workers, on the same machine with the same versions
-of numpy, scipy and numba. With `time_budget` the clock decides where a run ends; the seconds before
-an interruption count, and the draws are the same as far as both go. The work before the first
-state, a chain's start, is done again.
+of numpy, scipy and numba. With a time budget the clock decides where a run ends, and the draws are the same
+as far as both go. The same `fit` goes on with what is left of its budget; `resume` has a budget of
+its own, and none by default. The work before the first state, a chain's start, is done again.
 
-`slabfield fit` into a folder with the checkpoint of a run that was *not* finished goes on with it
-if it is the same run, and else refuses; that of a finished run is replaced. `compare` and
+How far `resume` goes:
+
+| the run | `resume()`, `slabfield resume DIR` | `n_draws=50`, `--draws 50` |
+|---|---|---|
+| was killed, interrupted or out of time, and was to make a fixed number of draws | to that number | 50 more than there are |
+| was killed, interrupted or out of time, and was to run until converged | until converged | 50 more than there are |
+| is complete, and has not converged | until converged (`n_draws="auto"`) | 50 more |
+| is complete, and has converged | adds nothing, and says so | 50 more |
+
+`slabfield fit` into a folder with the checkpoint of a run that was killed or interrupted goes on
+with it if it is the same run, and else refuses; that of a run that has ended is replaced. `compare` and
 `reproduce` do not write checkpoints; `reproduce` keeps the pieces that it has finished. Files hold
 arrays and JSON only (NumPy's npz, never pickle) and end with a SHA-256 digest. They hold the
 coded data too: whoever gets the folder gets the data. Worker processes of joblib end within about a

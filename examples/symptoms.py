@@ -19,7 +19,8 @@ else:
 posterior = SpikeSlabMRF(n_draws=draws, random_state=1).fit(answers).posterior_
 
 edges = posterior.to_dataframe()
-print(edges[["node_1", "node_2", "inclusion_probability", "mean", "lower", "upper"]].head(10))
-print(f"Converged: {posterior.converged}. Edges of 0.9 or more: {(edges.iloc[:, 2] >= 0.9).sum()}")
+print(edges[["node_1", "node_2", "inclusion_probability", "coupling_given_presence"]].head(10))
+n_supported = (edges["inclusion_probability"] >= 0.9).sum()
+print(f"Converged: {posterior.converged}. Edges of 0.9 or more: {n_supported}")
 ax = plots.network(posterior, threshold=0.9)
 ax.figure.savefig("symptoms.png", dpi=80)

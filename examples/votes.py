@@ -21,7 +21,7 @@ votes["rules"] = rng.random(435) < 0.5
 votes = votes.replace({True: "aye", False: "no"})
 
 model = SpikeSlabMRF(n_draws=draws, random_state=1).fit(votes)
-print(model.posterior_.to_dataframe()[["node_1", "node_2", "inclusion_probability"]].head(8))
+print(model.posterior_.to_dataframe()[["node_1", "node_2", "bayes_factor", "evidence"]].head(8))
 
 absent = votes[:6].assign(taxes=None)  # their votes on taxes are not known
 print("aye on taxes:", model.predict_proba(absent, nodes="taxes").ravel().round(2))

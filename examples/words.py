@@ -23,6 +23,7 @@ else:
 model = SpikeSlabMRF(likelihood="pseudo", n_draws=draws, random_state=1).fit(posts)
 
 posterior = model.posterior_
-print(posterior.to_dataframe()[["node_1", "node_2", "inclusion_probability", "mean"]].head(15))
+edges = posterior.to_dataframe()
+print(edges[["node_1", "node_2", "inclusion_probability", "coupling_given_presence"]].head(15))
 print("Share of pairs with an edge:", posterior.density.mean().round(3))
 plots.network(posterior, threshold=0.9).figure.savefig("words.png", dpi=80)

@@ -5,13 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from skips import require
+
 ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
 def script():
-    pytest.importorskip("pyarrow")
-    pytest.importorskip("openpyxl")
+    require("pyarrow")
+    require("openpyxl")
     import bad_input
 
     return bad_input

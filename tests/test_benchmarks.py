@@ -7,6 +7,7 @@ import pytest
 
 import ratios
 from reference import gibbs_in_c
+from skips import NO_GCC
 from slabfield.kernels.gibbs import sweep
 
 
@@ -19,7 +20,7 @@ def reference():
 def variants(reference):
     built = reference.build()
     if built is None:
-        pytest.skip("gcc is not installed: the C version of the Gibbs sweep cannot be built")
+        pytest.skip(NO_GCC)
     return built
 
 

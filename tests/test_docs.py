@@ -24,6 +24,7 @@ import pytest
 from typer.testing import CliRunner
 
 import slabfield
+from skips import NEEDS_DATA
 
 ROOT = Path(__file__).parents[1]
 PAGES = ["README.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md"))]
@@ -158,7 +159,7 @@ def test_an_example_runs_without_further_data(example: str, tmp_path: Path) -> N
     assert ("simulated" in output) == ("SLABFIELD_DATA" in source)
 
 
-@pytest.mark.skipif("SLABFIELD_DATA" not in os.environ, reason="SLABFIELD_DATA is not set")
+@NEEDS_DATA
 def test_the_edges_that_the_gallery_names_are_found(tmp_path: Path) -> None:
     output = run_example("symptoms.py", tmp_path, SLABFIELD_DATA=os.environ["SLABFIELD_DATA"])
     page = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")

@@ -33,6 +33,37 @@ def where_stored(values: Any) -> Any:
     return sparse.csr_array((marks, values.indices, values.indptr), shape=values.shape)
 
 
+def log_ratio_and_error(chains: Sequence[Array]) -> tuple[Array, Array]:
+    r"""Log ratio of two sums over all chains, and its Monte Carlo standard error (equation 32).
+
+    The standard error is estimated from the batches and, if that is larger, from the chains as
+    wholes: batches of chains that have not converged agree too well.
+
+    Parameters
+    ----------
+    chains : list of arrays (batches, edges, 2)
+        For each chain, the contributions of its batches to the numerator and the denominator.
+
+    Returns
+    -------
+    log_ratio, error : array (edges,)
+        NaN where a sum is; the error also if there is only one batch.
+    """
+    total = sum(chain.sum(axis=0) for chain in chains)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_ratio = np.log(total[:, 0]) - np.log(total[:, 1])
+        parts = [chain[..., 0] / total[:, 0] - chain[..., 1] / total[:, 1] for chain in chains]
+    by_chain = np.array([part.sum(axis=0) for part in parts])
+    variances = [
+        n / (n - 1) * np.sum(deviations**2, axis=0)
+        for deviations in (np.concatenate(parts), by_chain)
+        if (n := len(deviations)) > 1
+    ]
+    if not variances:
+        return log_ratio, np.full(log_ratio.shape, np.nan)
+    return log_ratio, np.sqrt(np.max(variances, axis=0))
+
+
 class ChainDraws(NamedTuple):
     """Draws of one chain, one per row.
 
@@ -61,7 +92,7 @@ class Draws:
     """Draws of all chains. Edges are in the order of ``interactions``.
 
     Only present edges are stored. ``present`` and ``coupling`` are dense arrays of all edges, and
-    :meth:`of_edges` returns those of some edges. Their first two axes are chain and draw.
+    :meth:`dense` returns those of some edges. Their first two axes are chain and draw.
 
     Parameters
     ----------
@@ -73,6 +104,9 @@ class Draws:
         ``potential`` is the log potential of the data: the log-likelihood without the log Z term.
     conditional_probability : array (n_edges,)
         Mean conditional probability of presence (Rao-Blackwellized); NaN where not recorded.
+    log_bayes_factor, log_bayes_factor_mcse : array (n_edges,)
+        Log Bayes factor of presence from conditional probabilities, and its Monte Carlo standard
+        error; NaN where not recorded.
     """
 
     def __init__(
@@ -85,16 +119,27 @@ class Draws:
         sigma0: Array,
         potential: Array,
         conditional_probability: Array,
+        log_bayes_factor: Array,
+        log_bayes_factor_mcse: Array,
     ) -> None:
         self.n_chains, self.n_draws, self.values = n_chains, n_draws, values
         self.bias, self.p0, self.sigma0, self.potential = bias, p0, sigma0, potential
         self.conditional_probability = conditional_probability
+        self.log_bayes_factor = log_bayes_factor
+        self.log_bayes_factor_mcse = log_bayes_factor_mcse
 
     @classmethod
     def from_chains(
-        cls, chains: Sequence[ChainDraws], conditional_probabilities: Iterable[Array]
+        cls,
+        chains: Sequence[ChainDraws],
+        conditional_probabilities: Iterable[Array],
+        evidence_means: Sequence[Array],
     ) -> Draws:
-        """Combine the draws of several chains, and their mean conditional probabilities."""
+        """Combine the draws of several chains, and the statistics of their edges.
+
+        These are the mean conditional probabilities, and the sums for Bayes factors per visit,
+        (batches, edges, 2).
+        """
         total = np.zeros(chains[0].indicators.shape[1])
         for conditional_probability in conditional_probabilities:
             total += conditional_probability
@@ -108,6 +153,7 @@ class Draws:
             hyper[..., 1],
             hyper[..., 2],
             total / len(chains),
+            *log_ratio_and_error(evidence_means),
         )
 
     @classmethod
@@ -123,8 +169,8 @@ class Draws:
         """Make draws from dense arrays whose first axes are chain and draw."""
         n_chains, n_draws, n_edges = present.shape
         values = sparse_where(present.reshape(-1, n_edges), coupling.reshape(-1, n_edges))
-        not_recorded = np.full(n_edges, np.nan)
-        return cls(n_chains, n_draws, values, bias, p0, sigma0, potential, not_recorded)
+        not_recorded = (np.full(n_edges, np.nan) for _ in range(3))
+        return cls(n_chains, n_draws, values, bias, p0, sigma0, potential, *not_recorded)
 
     @cached_property
     def interactions(self) -> Interactions:
@@ -142,13 +188,13 @@ class Draws:
         counts: NDArray[np.int64] = np.diff(self.values.indptr).astype(np.int64)
         return counts.reshape(self.n_chains, self.n_draws)
 
-    def of_edges(self, edges: Any) -> tuple[NDArray[np.bool_], Array]:
-        """Presence and couplings of some edges, dense: (chains, draws, edges) each."""
+    def dense(self, edges: Any) -> tuple[NDArray[np.bool_], Array]:
+        """Presence and couplings of some edges, by index: dense, (chains, draws, edges) each."""
         chosen = np.atleast_1d(np.asarray(edges))
         if self.n_chains * self.n_draws * chosen.size > DENSE_LIMIT:
             raise MemoryError(
                 f"{chosen.size} edges of {self.n_chains * self.n_draws} draws are too many for one "
-                "dense array. Ask for fewer edges with draws.of_edges."
+                "dense array. Ask for fewer edges with Posterior.of_edges."
             )
         part = self.values[:, chosen]
         shape = (self.n_chains, self.n_draws, chosen.size)
@@ -157,12 +203,12 @@ class Draws:
     @property
     def present(self) -> NDArray[np.bool_]:
         """Whether each edge is present, dense, (chains, draws, edges)."""
-        return self.of_edges(np.arange(self.n_edges))[0]
+        return self.dense(np.arange(self.n_edges))[0]
 
     @property
     def coupling(self) -> Array:
         """Coupling where an edge is present, else 0, dense, (chains, draws, edges)."""
-        return self.of_edges(np.arange(self.n_edges))[1]
+        return self.dense(np.arange(self.n_edges))[1]
 
     @property
     def density(self) -> Array:

@@ -7,14 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slabfield.validation.prior_parameters import MAX_SLAB_SCALE
-
 # Prior probability beyond which the tail of sigma0 is cut off
 SLAB_TAIL = 1e-6
 
 
 def largest_slab_scale(gamma_shape: float, gamma_rate: float) -> float:
-    """Return the bound on sigma0: the value that its prior exceeds with probability 1e-6, or 30.
+    """Return the bound on sigma0: the value that its prior exceeds with probability 1e-6.
 
     Where columns exclude or imply each other, the likelihood is flat over a cone in which
     couplings, biases and sigma0 grow together, and only this bound ends it.
@@ -27,7 +25,7 @@ def largest_slab_scale(gamma_shape: float, gamma_rate: float) -> float:
     """
     from scipy.special import gammaincinv
 
-    return min(float(np.sqrt(gamma_rate / gammaincinv(gamma_shape, SLAB_TAIL))), MAX_SLAB_SCALE)
+    return float(np.sqrt(gamma_rate / gammaincinv(gamma_shape, SLAB_TAIL)))
 
 
 class Prior(NamedTuple):

@@ -30,16 +30,28 @@ class Problem(NamedTuple):
     times: NDArray[np.float64] = np.zeros(0)
 
 
+def node_means(problem: Problem) -> NDArray[np.float64]:
+    """Mean of every node over the rows in which it is observed."""
+    known = problem.missing_entries
+    if known.row.size == 0:
+        return np.asarray(problem.sums.bias / problem.sums.n_rows)
+    return np.asarray(np.average(problem.rows, axis=0, weights=~_missing(problem)))
+
+
+def _missing(problem: Problem) -> NDArray[np.bool_]:
+    missing = np.zeros(problem.rows.shape, np.bool_)
+    missing[problem.missing_entries.row, problem.missing_entries.node] = True
+    return missing
+
+
 def complete(problem: Problem, rng: np.random.Generator) -> Problem:
     """Fill in missing entries from the frequencies of their columns, in a copy of the data."""
     known = problem.missing_entries
     if known.row.size == 0:
         return problem
-    rows, missing = problem.rows.copy(), np.zeros(problem.rows.shape, np.bool_)
-    missing[known.row, known.node] = True
-    share = np.average(rows, axis=0, weights=~missing)
+    rows, share = problem.rows.copy(), node_means(problem)
     rows[known.row, known.node] = rng.random(known.row.size) < share[known.node]
-    missing_entries = new_missing_entries(problem.model, rows, missing)
+    missing_entries = new_missing_entries(problem.model, rows, _missing(problem))
     return problem._replace(
         rows=rows, sums=problem.model.sums(rows), missing_entries=missing_entries
     )

@@ -6,6 +6,7 @@ import itertools
 import pickle
 import shutil
 import subprocess
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from helpers import run_descent
+from skips import NO_GLMNET, NO_R
 from slabfield.baselines import ChowLiuTree, L1Neighborhood, L1PseudoLikelihood
 from slabfield.baselines.neighborhood import combine
 from slabfield.baselines.node_solver import (
@@ -223,10 +225,10 @@ write.table(cbind(fit$a0, t(as.matrix(fit$beta))), sep = ",", row.names = FALSE,
 
 def test_coefficients_are_those_of_glmnet() -> None:
     if shutil.which("Rscript") is None:
-        pytest.skip("Rscript is not installed")
+        pytest.skip(NO_R)
     check = subprocess.run(["Rscript", "-e", "library(glmnet)"], capture_output=True, check=False)
     if check.returncode:
-        pytest.skip("the R package glmnet is not installed")
+        pytest.skip(NO_GLMNET)
     strengths = np.geomspace(0.1, 0.002, 8)
     script = GLMNET.replace("STRENGTHS", ", ".join(f"{s:.17g}" for s in strengths))
     table = "\n".join(",".join(map(str, row)) for row in LATTICE) + "\n"
@@ -496,3 +498,28 @@ def test_the_tree_has_maximum_likelihood() -> None:
 def test_a_tree_without_smoothing_refuses_an_empty_cell() -> None:
     with pytest.raises(InputError, match=r"'x0' and 'x1'.*smoothing=1"):
         ChowLiuTree(smoothing=0).fit([[0, 0], [1, 1], [1, 0], [0, 0]])
+
+
+@pytest.mark.parametrize(
+    "baseline",
+    [
+        partial(L1Neighborhood, strength=0.05),
+        partial(L1PseudoLikelihood, strength=0.05),
+        ChowLiuTree,
+    ],
+)
+def test_codes_for_missing_answers(baseline: Any) -> None:
+    frame = pd.DataFrame(
+        make_block(80, random_state=0, n_groups=1).rows, columns=list("abcdef")[:4]
+    )
+    coded = frame.copy()
+    coded.loc[:3, "a"] = 9
+    with pytest.raises(InputError) as refused:
+        baseline().fit(coded)
+    assert refused.value.code == "invalid-columns"
+    model = baseline(na="drop", na_values={"a": 9}).fit(coded)
+    assert np.array_equal(model.coupling_, baseline().fit(frame[4:]).coupling_)
+    assert model.predict_proba(coded[:1]).shape == (1, 4)
+    with pytest.raises(InputError) as refused:
+        baseline(na="impute").fit(frame)
+    assert refused.value.code == "unknown-choice"

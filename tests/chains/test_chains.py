@@ -66,6 +66,7 @@ def assert_same(one: ChainResult, other: ChainResult) -> None:
         np.testing.assert_array_equal(mine, theirs)
     np.testing.assert_array_equal(one.widths, other.widths)
     np.testing.assert_array_equal(one.conditional_probability, other.conditional_probability)
+    np.testing.assert_array_equal(one.evidence_means, other.evidence_means)
     assert one.info == other.info
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from math import isnan
 from pathlib import Path
@@ -18,6 +19,7 @@ import pytest
 from test_checkpoint import KINDS_OF_RUN, assert_same, block_rows, wide_rows
 from typer.testing import CliRunner
 
+from skips import require
 from slabfield import SpikeSlabMRF, datasets, load_posterior
 from slabfield.baselines import L1Neighborhood, L1PseudoLikelihood
 from slabfield.chains import dask_client
@@ -32,7 +34,7 @@ from slabfield.reproduce.scale import SCALES
 from slabfield.reproduce.workbench import Workbench
 from slabfield.validation import InputError
 
-distributed = pytest.importorskip("distributed")
+distributed = require("distributed")
 
 SOURCES = Path(clusters.__file__).parents[2]
 STARTED = 60.0
@@ -95,7 +97,7 @@ def test_the_draws_are_those_of_one_process(kind: str, local: Local) -> None:
     here = SpikeSlabMRF(**parameters).fit(block_rows())
     there = SpikeSlabMRF(**parameters).fit(block_rows(), cluster=local.client)
     assert_same(here.posterior_, there.posterior_)
-    assert_same(here.extend(7).posterior_, there.extend(7, local.client).posterior_)
+    assert_same(here.resume(7).posterior_, there.resume(7, cluster=local.client).posterior_)
 
 
 @pytest.mark.slow
@@ -122,7 +124,7 @@ def test_data_are_sent_once_and_progress_covers_all_chains(
     )
     # a round has at least one chunk of draws, so that any machine needs several rounds
     monkeypatch.setattr("slabfield.chains.dask_cluster.ROUND_SECONDS", 0.01)
-    watch = Watch(3, 20, 2_000, auto=False)
+    watch = Watch(3, 20, 2_000)
     monkeypatch.setattr(SpikeSlabMRF, "_progress_reporter", lambda *_: _reporter(watch))
     parameters: dict[str, Any] = {
         "n_chains": 3,
@@ -148,8 +150,9 @@ def test_a_run_continues_from_its_checkpoint_there(local: Local, tmp_path: Path)
     parameters |= {"n_draws": 50, "random_state": 5}
     longer = SpikeSlabMRF(**parameters | {"n_draws": 80}).fit(block_rows()).posterior_
     SpikeSlabMRF(**parameters).fit(block_rows(), checkpoint=tmp_path, cluster=local.address)
-    assert_same(longer, SpikeSlabMRF.resume(tmp_path, 30, cluster=local.address).posterior_)
-    assert_same(longer, SpikeSlabMRF.resume(tmp_path).posterior_)
+    model = SpikeSlabMRF.from_checkpoint(tmp_path)
+    assert_same(longer, model.resume(30, cluster=local.address).posterior_)
+    assert_same(longer, SpikeSlabMRF.from_checkpoint(tmp_path).posterior_)
 
 
 def test_a_time_budget_ends_chains_there(local: Local) -> None:
@@ -159,6 +162,27 @@ def test_a_time_budget_ends_chains_there(local: Local) -> None:
     assert time.monotonic() - clock < 20.0
     assert posterior.settings["stopped_by"] == "time"
     assert posterior.draws.n_draws > 0
+
+
+def test_compilation_on_workers_does_not_count(
+    local: Local, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every round reports that its worker compiled for three seconds, up to three rounds."""
+    n_reported = Counter[int]()
+    update = clusters.Link.update
+
+    def with_compilation(link: clusters.Link, state: clusters.State) -> None:
+        n_reported[link.task.chain] += 1
+        state.compile_seconds = 3.0 * (n_reported[link.task.chain] <= 3)
+        update(link, state)
+
+    monkeypatch.setattr(clusters.Link, "update", with_compilation)
+    model = SpikeSlabMRF(n_warmup=5, n_draws=10**6, n_chains=2, time_budget=1.0, random_state=0)
+    clock = time.monotonic()
+    posterior = model.fit(block_rows(), cluster=local.client).posterior_
+    # the budget, and what the rounds are said to have compiled
+    assert time.monotonic() - clock >= 10.0
+    assert posterior.settings["stopped_by"] == "time"
 
 
 def test_joblib_runs_chains_on_its_backend(local: Local) -> None:

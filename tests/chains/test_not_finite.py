@@ -123,8 +123,8 @@ def test_the_checkpoint_is_kept_and_the_run_continues_from_it(
             pytest.warns(InputWarning, match="not finite"),
             pytest.raises(NotFiniteError, match=r"Its last finite state is in "),
         ):
-            model.extend(30)
-    again = SpikeSlabMRF.resume(tmp_path)
+            model.resume(30)
+    again = SpikeSlabMRF.from_checkpoint(tmp_path).resume()
     assert np.array_equal(again.posterior_.draws.bias, whole.posterior_.draws.bias)
 
 

@@ -21,13 +21,14 @@ from slabfield.chains.chain_run import chain_rng
 from slabfield.chains.collapsed_warmup import start_collapsed
 from slabfield.chains.parallel import Limits, Unfit, refuse_unfit, run_chains
 from slabfield.chains.particle_chain import in_dense_mode, restarted
+from slabfield.chains.run_clock import Deadline
 from slabfield.configuration import (
     DISCREPANCY_LIMIT,
     MISFIT_LIMIT,
     default_exact,
     default_particles,
 )
-from slabfield.estimators.spike_slab import FIRST_DRAWS
+from slabfield.estimators.run_goal import FIRST_DRAWS
 from slabfield.models.binary import BinaryPairwise
 from slabfield.moves.chain_state import insert
 from slabfield.posterior.diagnostics import particle_warnings
@@ -69,6 +70,7 @@ def test_draws_grow_by_a_quarter_until_they_are_enough(small):
     for one, other in zip(outcome.results, at_once, strict=True):
         assert np.array_equal(one.record.coupling, other.record.coupling)
         assert np.array_equal(one.conditional_probability, other.conditional_probability)
+        assert np.array_equal(one.evidence_means, other.evidence_means)
 
 
 def test_draws_stop_at_their_largest_number(small):
@@ -80,13 +82,12 @@ def test_draws_stop_at_their_largest_number(small):
 def test_a_deadline_ends_a_run_with_equal_numbers_of_draws(small):
     # the first adaptation, after one draw, changes nothing yet
     endless = replace(QUICK, n_draws=10**9, n_warmup=20)
-    begin = time.monotonic()
-    outcome = run_chains(small, endless, 3, seed=1, limits=Limits(deadline=begin + 1.0))
+    outcome = run_chains(small, endless, 3, seed=1, limits=Limits(deadline=Deadline(1.0)))
     assert outcome.stopped_by == "time"
     lengths = {len(result.record.bias) for result in outcome.results}
     assert len(lengths) == 1
     assert lengths.pop() > 1
-    late = run_chains(small, endless, 3, seed=1, limits=Limits(deadline=begin))
+    late = run_chains(small, endless, 3, seed=1, limits=Limits(deadline=Deadline(-1.0)))
     assert {len(result.record.bias) for result in late.results} == {1}
     # warm-up ends too: its chunks have one draw, then two
     assert [result.adaptation["warmed_up_for"] for result in late.results] == [1, 1, 1]

@@ -1,34 +1,40 @@
 """The command line: what it prints and writes, and the exit codes of all failures."""
 
+import io
 import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import matplotlib.pyplot as plt
 import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
+from rich.cells import cell_len
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
 import slabfield
 from slabfield import datasets
 from slabfield.cli.app import app
-from slabfield.cli.option_values import parse_binarize
+from slabfield.cli.option_values import parse_binarize, parse_na_values, parse_slab
 from slabfield.cli.options import Likelihood, Preset
-from slabfield.cli.printing import MAX_ROWS, edge_table, summarize
+from slabfield.cli.parameter_options import as_option
+from slabfield.cli.printing import MAX_ROWS, convergence_text, edge_table, rows_to_print
 from slabfield.encoding import code_binary
 from slabfield.io.atomic import write_atomically
 from slabfield.io.reading import read_table
 from slabfield.plots._threshold import readable_threshold
+from slabfield.posterior.convergence import Worst
 from slabfield.posterior.diagnostics import RUN_LONGER
-from slabfield.posterior.exports import write_edges
-from slabfield.validation import InputError, InputWarning, Message
+from slabfield.posterior.exports import write_edges, write_matrix
+from slabfield.validation import InputError, InputWarning, Message, Parameter, check_slab_prior
 from slabfield.validation.estimator_parameters import LIKELIHOODS, PRESETS
 
 GOOD = "sleep,work,joy\nyes,1,0\nno,0,1\nyes,0,1\nno,1,0\nno,1,1\n"
@@ -49,7 +55,8 @@ class FakeEstimator:
         assert checkpoint.name == "checkpoint"
         assert cluster is None
         self.calls.append(self.settings | {"columns": list(table.columns)})
-        coded = code_binary(table, self.settings["binarize"])
+        stated = {name: self.settings[name] for name in ("binarize", "na", "na_values", "levels")}
+        coded = code_binary(table, **stated)
         if self.failure is not None:
             raise self.failure
         n_nodes = len(coded.names)
@@ -61,10 +68,10 @@ class FakeEstimator:
                 "node_1": [coded.names[i] for i in rows],
                 "node_2": [coded.names[j] for j in columns],
                 "inclusion_probability": probability[rows, columns],
-                "mean": coupling[rows, columns],
-                "sd": 0.1,
-                "lower": coupling[rows, columns] - 0.2,
-                "upper": coupling[rows, columns] + 0.2,
+                "coupling_given_presence": coupling[rows, columns],
+                "sd_given_presence": 0.1,
+                "lower_given_presence": coupling[rows, columns] - 0.2,
+                "upper_given_presence": coupling[rows, columns] + 0.2,
                 "rhat": 1.002,
                 "ess": 640.0,
             }
@@ -73,12 +80,14 @@ class FakeEstimator:
         self.posterior_ = SimpleNamespace(
             feature_names=coded.names,
             inclusion_probability=probability + probability.T,
-            coupling_mean=coupling + coupling.T,
+            coupling_given_presence=coupling + coupling.T,
             to_dataframe=lambda: edges,
-            write_graphml=lambda path: path.write_text("<graphml/>"),
+            write_graphml=lambda path, threshold: path.write_text("<graphml/>"),
             save=lambda path: path.write_bytes(b"posterior"),
             messages=list(self.messages),
+            problems=[] if self.converged else [Message("unconverged-edges", "")],
             converged=self.converged,
+            convergence=SimpleNamespace(worst=Worst(1.002, "sigma0", 640.0, "p0")),
             settings={"engine": "exact", "n_draws": 500},
         )
         return self
@@ -91,10 +100,10 @@ def estimator(monkeypatch: pytest.MonkeyPatch) -> type[FakeEstimator]:
 
     monkeypatch.setitem(slabfield.__dict__, "SpikeSlabMRF", Fake)
     page = "<!doctype html>"  # tests/report/test_report.py has the real one
-    monkeypatch.setattr("slabfield.report.write_report", lambda _, path: path.write_text(page))
+    monkeypatch.setattr("slabfield.report.write_report", lambda _, path, __: path.write_text(page))
     for picture in ("inclusion_matrix", "edge_forest", "evidence", "convergence"):
         # tests/plots/test_plots.py has the real ones
-        monkeypatch.setattr(slabfield.plots, picture, lambda _: Figure().add_subplot())
+        monkeypatch.setattr(slabfield.plots, picture, lambda _, **__: Figure().add_subplot())
     return Fake
 
 
@@ -137,11 +146,12 @@ def test_fit_prints_and_writes(
     assert "Column 'sleep': 1 = 'yes', 0 = 'no'." in result.output
     assert "sleep - work" in result.output
     assert "possible edges" in result.output
-    assert "largest R-hat 1.002, fewest effective draws 640" in result.output
+    assert "largest R-hat 1.002 (sigma0), fewest effective draws 640 (p0)" in result.output
     pictures = ["network.png", "inclusion.png", "forest.png", "evidence.png", "convergence.png"]
-    written = sorted(["edges.csv", "network.graphml", "posterior.nc", "report.html", *pictures])
+    tables = ["edges.csv", "inclusion.csv", "couplings.csv"]
+    written = sorted([*tables, "network.graphml", "posterior.nc", "report.html", *pictures])
     assert sorted(path.name for path in out.iterdir()) == written
-    names = f"edges.csv, {', '.join(pictures)}, network.graphml, posterior.nc and report.html."
+    names = ", ".join([*tables, *pictures]) + ", network.graphml, posterior.nc and report.html."
     assert f"Written in {out}: {names}" in result.output.replace("\n", "")
     edges = pd.read_csv(out / "edges.csv")
     assert list(edges.columns[:3]) == ["node_1", "node_2", "inclusion_probability"]
@@ -174,6 +184,9 @@ def test_options_reach_the_estimator(
             "random_state": 5,
             "n_jobs": 2,
             "na": "error",
+            "na_values": None,
+            "levels": None,
+            "slab_prior": (5, 5),
             "max_memory": None,
             "forbid": [],
             "require": [],
@@ -189,7 +202,7 @@ def test_options_reach_the_estimator(
 @pytest.mark.parametrize(
     ("options", "expected"),
     [((), "auto"), (("--draws", "auto"), "auto"), (("--draws", "7"), 7),
-     (("--preset", "paper"), None)],
+     (("--preset", "paper"), "auto")],
 )  # fmt: skip
 def test_draws_are_auto_by_default(
     estimator: type[FakeEstimator], csv_file: Callable[..., Path], tmp_path: Path,
@@ -216,7 +229,7 @@ def test_not_converged_is_exit_code_1_with_results_written(
     result = call("fit", csv_file(), "--out", tmp_path / "out")
     assert result.exit_code == 1
     assert "have not converged" in result.output
-    assert "--draws 2000" in result.output
+    assert f"slabfield resume {tmp_path / 'out'}" in result.output.replace("\n", "")
     assert "Warning: The chains disagree about 2 edges." in result.output
     assert (tmp_path / "out" / "edges.csv").exists()
 
@@ -234,9 +247,9 @@ def test_input_warnings_are_printed_without_source_lines(
 def test_demo(estimator: type[FakeEstimator], tmp_path: Path) -> None:
     result = call("demo", "--out", tmp_path / "out")
     assert result.exit_code == 0, result.output
-    assert len(estimator.calls[0]["columns"]) == 16
-    assert len(pd.read_csv(tmp_path / "out" / "edges.csv")) == 120
-    assert f"The {MAX_ROWS} most probable of 120 edges" in result.output
+    assert estimator.calls[0]["columns"] == datasets.load_adhd().feature_names
+    assert len(pd.read_csv(tmp_path / "out" / "edges.csv")) == 153
+    assert f"The {MAX_ROWS // 2} most probable of 153 edges" in result.output
 
 
 def test_names_are_never_formulas_markup_or_terminal_commands(
@@ -314,7 +327,6 @@ BAD_FILES = {
     "same name twice": ("a,b,a\n0,1,1\n1,0,0\n", "found 'a' more than once"),
     "binary": (b"a,b\n\x00\x01\x02", "bytes that are not text"),
     "spreadsheet": (b"PK\x03\x04rest", "a damaged one"),
-    "latin-1": ("a,b\n0,1\ncafé,0\n".encode("latin-1"), "0xe9 in line 3"),
     "one column": ("a\n0\n1\n", "found 1 feature"),
     "one row": ("a,b\n0,1\n", "found 1 sample"),
     "missing": ("a,b\n0,1\n,0\n1,0\n", "found 1, in column 'a' (1)"),
@@ -361,6 +373,16 @@ def test_bad_files(
         (("--sheet", "one"), "--sheet names a sheet of an Excel file"),
         (("--forbid", "sleep:wrok"), "Did you mean 'work'?"),
         (("--likelihood", "fast"), "fast"),
+        (("--na-values", "slep:9"), "--na-values names 'slep', which the table does not have"),
+        (("--na-values", "sleep:"), "--na-values must be values separated by commas"),
+        (("--levels", "sleep"), "--levels must be a column, an equals sign and all values"),
+        (("--levels", "slep=1,2"), "--levels names 'slep'"),
+        (("--levels", "sleep=yes"), "--levels must list two or more"),
+        (("--levels", "sleep=yes,maybe"), "column 'sleep' also holds 'no' (3 times)"),
+        (("--encoding", "utf-9"), "--encoding must be the name of a text encoding"),
+        (("--decimal", ":"), "decimal"),
+        (("--slab", "wide"), "--slab must be a number, which fixes sigma0"),
+        (("--slab", "1,2,3"), "--slab must be a number, which fixes sigma0"),
     ],
 )
 def test_bad_options(
@@ -385,6 +407,16 @@ ADVICE = {
     "one": (
         "a,b\n0,yes\n1,no\n2,no\n",
         "Binarize with --binarize 1 (1 where the value is at least 1), or --drop a.",
+    ),
+    "codes": (
+        "a,b c\n0,1\n1,99\n9,0\n1,0\n",
+        "If they are missing, pass --na-values 9,99 together with --na drop or --na impute. If "
+        "not, list all answers of the column, for example --levels a=0,1,9.",
+    ),
+    "codes of one column": (
+        "a,b c\n0,8\n1,9\n9,8\n1,9\n",
+        "If they are missing, pass --na-values a:9 together with --na drop or --na impute. If not, "
+        "list all answers of the column, for example --levels a=0,1,9.",
     ),
     "some": (
         "a,b\n0,1\n1,0\n2,1\n",
@@ -415,7 +447,8 @@ def test_compare_offers_only_the_options_it_has(
 ) -> None:
     result = call("compare", csv_file("a,b\n1,\n0,1\n1,0\n"), "--out", tmp_path / "out")
     assert result.exit_code == 2
-    assert "Pass na='drop' (in Python) to drop the rows" in result.output
+    assert "Pass --na drop to drop the rows" in result.output
+    assert "na='impute' (in Python)" in result.output
     assert "or --drop b." in result.output
 
 
@@ -526,7 +559,71 @@ def test_a_bug_keeps_its_traceback(
     assert isinstance(result.exception, RuntimeError)
 
 
+CODED = "a;größe;c\n0;1,5;yes\n1;2,5;Yes\n9;-99;no\n0;2;no\n1;1;yes\n0;2,5;NO\n"
+
+
+def test_codes_levels_encoding_and_slab_reach_the_estimator(
+    estimator: type[FakeEstimator], csv_file: Callable[..., Path], tmp_path: Path
+) -> None:
+    result = call(
+        *("fit", csv_file(CODED.encode("latin-1")), "--out", tmp_path / "out"),
+        *("--na-values", "-99", "--na-values", "a:9", "--na", "drop", "--binarize", "größe=median"),
+        *("--levels", "c=no,yes", "--slab", "1.5"),
+    )
+    assert result.exit_code == 0, result.output
+    (given,) = estimator.calls
+    assert given["columns"] == ["a", "größe", "c"]
+    assert given["na_values"] == {"a": [9], None: [-99]}
+    assert given["levels"] == {"c": ["no", "yes"]}
+    assert given["binarize"] == {"größe": "median"}
+    assert given["slab_prior"] == 1.5
+    output = result.output.replace("\n", " ")
+    assert "is not in UTF-8 and was read as Windows-1252; check that names look right." in output
+    assert "Column 'größe': commas are decimal commas (1,5 is 1.5)." in output
+
+
+def test_encoding_and_decimal_separator_are_not_guessed_where_they_are_given(
+    estimator: type[FakeEstimator], csv_file: Callable[..., Path], tmp_path: Path
+) -> None:
+    path = csv_file(CODED.encode("latin-1"))
+    options = ("--out", tmp_path / "out", "--drop", "a", "--na-values", "-99", "--na", "drop")
+    result = call("fit", path, *options, "--encoding", "latin-1", "--binarize", "2")
+    assert result.exit_code == 0, result.output
+    assert "UTF-8" not in result.output
+    assert call("fit", path, *options, "--encoding", "utf-8").exit_code == 2
+    refused = call("fit", path, *options, "--decimal", ".", "--binarize", "größe=2")
+    assert "--binarize needs columns of numbers; 'größe'" in refused.output
+
+
+@pytest.mark.parametrize("text", ["0.5", "3,2"])
+def test_the_slab_option_is_read_as_its_parameter(text: str) -> None:
+    slab = parse_slab(text)
+    assert repr(check_slab_prior(slab)) == repr(check_slab_prior(0.5 if text == "0.5" else (3, 2)))
+    assert as_option(Parameter("slab_prior", slab)) == f"--slab {text}"
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["9,99"], [9, 99]),
+        (["9", "99"], [9, 99]),
+        (["-99,n/a"], [-99, "n/a"]),
+        (["none"], []),
+        (["time:of:day:9"], {"time:of:day": [9]}),
+        (["age:none", "9"], {"age": [], None: [9]}),
+        (['"don\'t know, sorry",9'], ["don't know, sorry", 9]),
+    ],
+)
+def test_missing_codes_are_parsed_and_rendered(texts: list[str], expected: Any) -> None:
+    assert parse_na_values(texts) == expected
+    if None not in (expected if isinstance(expected, dict) else ()) and expected != []:
+        rendered = shlex.split(as_option(Parameter("na_values", expected)))
+        assert parse_na_values([text for text in rendered if text != "--na-values"]) == expected
+
+
 def test_binarize_is_parsed() -> None:
+    assert parse_binarize("median") == "median"
+    assert parse_binarize("a=median,b=2") == {"a": "median", "b": 2.0}
     assert parse_binarize(None) is None
     assert parse_binarize("1e-1") == 0.1
     assert parse_binarize('"a, b"=2, c = 3') == {"a, b": 2.0, "c": 3.0}
@@ -550,10 +647,24 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> 
 
 
 def test_edges_are_not_changed_by_writing(tmp_path: Path) -> None:
-    edges = pd.DataFrame({"node_1": ["=a"], "node_2": ["b"], "mean": [1 / 3]})
+    edges = pd.DataFrame({"node_1": ["=a"], "node_2": ["b"], "ess": [1 / 3]})
     write_edges(edges, tmp_path / "edges.csv")
     assert edges["node_1"].tolist() == ["=a"]
-    assert (tmp_path / "edges.csv").read_text() == "node_1,node_2,mean\n'=a,b,0.333333\n"
+    assert (tmp_path / "edges.csv").read_text() == "node_1,node_2,ess\n'=a,b,0.333333\n"
+
+
+def made_up_run(
+    codes: Sequence[str] = (),
+    n_chains: int = 4,
+    worst: Worst = Worst(1.002, "sigma0", 640.0, "p0"),  # noqa: B008
+) -> Any:
+    return SimpleNamespace(
+        problems=[Message(code, "") for code in codes],
+        converged=not codes,
+        convergence=SimpleNamespace(worst=worst),
+        draws=SimpleNamespace(n_chains=n_chains),
+        settings={"engine": "exact"},
+    )
 
 
 def made_up_edges(probabilities: list[float], mean: float = 1.0, rhat: float = 1.0) -> pd.DataFrame:
@@ -562,21 +673,122 @@ def made_up_edges(probabilities: list[float], mean: float = 1.0, rhat: float = 1
             "node_1": "a",
             "node_2": [f"b{k}" for k in range(len(probabilities))],
             "inclusion_probability": probabilities,
-            "mean": mean,
-            "lower": mean,
-            "upper": mean,
+            "bayes_factor": 0.05,
+            "evidence": "strong against",
+            "coupling_given_presence": mean,
+            "lower_given_presence": mean,
+            "upper_given_presence": mean,
             "rhat": rhat,
             "ess": 500.0,
         }
     )
 
 
-def test_the_table_shows_few_rows_and_no_nan() -> None:
-    table = edge_table(made_up_edges([1.0, 0.9999, 0.5, 0.001, 0.0], mean=np.nan), max_rows=5)
+def test_the_table_shows_no_nan_and_no_rounded_certainty() -> None:
+    table = edge_table(made_up_edges([1.0, 0.9999, 0.5, 0.001, 0.0], mean=np.nan), 5, 80)
     cells = list(table.columns[1].cells)
     assert cells == ["1.00", "> 0.99", "0.50", "< 0.01", "0.00"]
-    assert list(table.columns[2].cells) == [""] * 5
-    assert edge_table(made_up_edges([0.5] * 9), max_rows=4).row_count == 4
+    assert list(table.columns[2].cells) == ["1/20"] * 5
+    assert list(table.columns[3].cells) == ["strong against"] * 5
+    assert list(table.columns[4].cells) == [""] * 5
+    assert edge_table(made_up_edges([0.5] * 9), 4, 80).row_count == 4
+
+
+def printed(edges: pd.DataFrame, width: int) -> list[str]:
+    console = Console(file=io.StringIO(), width=width)
+    console.print(edge_table(edges, MAX_ROWS, console.width))
+    assert isinstance(console.file, io.StringIO)
+    return [line.rstrip() for line in console.file.getvalue().splitlines() if line.strip()]
+
+
+@pytest.mark.parametrize("width", [70, 80, 120])
+@pytest.mark.parametrize("letter", ["x", "睡"])
+def test_headings_are_never_cut_and_long_names_are_shortened_in_the_middle(
+    width: int, letter: str
+) -> None:
+    edges = made_up_edges([0.9, 0.8], mean=-1.25)
+    edges["node_1"] = [f"begin {letter * 40} end", "short"]
+    edges["node_2"] = [f"first {letter * 90} last", "name"]
+    first, second, _, long, short = printed(edges, width)
+    assert first.split() == ["Inclusion", "Coupling", "95%", "interval"]
+    assert second.split() == ["Edge", "probability", "if", "present", "if", "present"]
+    assert long.split()[-5:] == ["0.90", "-1.25", "-1.25", "to", "-1.25"]
+    assert max(cell_len(line) for line in (first, second, long, short)) <= width
+    node_1, node_2 = long.removesuffix(long[long.index("0.90") :]).strip().split(" - ")
+    assert node_1.startswith("be")
+    assert node_1.endswith("d")
+    assert "…" in node_1
+    assert node_2.startswith("fi")
+    assert node_2.endswith("t")
+    assert "…" in node_2
+    assert "short - name" in short
+
+
+def test_a_very_narrow_console_gets_fewer_columns() -> None:
+    first, second, *_ = printed(made_up_edges([0.9]), 46)
+    assert first.split() == ["Inclusion", "Coupling"]
+    assert second.split() == ["Edge", "probability", "if", "present"]
+
+
+def test_pictures_are_written_as_the_options_say(
+    estimator: type[FakeEstimator], csv_file: Callable[..., Path], tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    options = ("--format", "svg, pdf", "--threshold", "0.3")
+    result = call("fit", csv_file(), "--out", out, "--quiet", *options)
+    assert result.exit_code == 0, result.output
+    assert (out / "network.pdf").read_bytes().startswith(b"%PDF")
+    assert "<svg" in (out / "network.svg").read_text(encoding="utf-8")
+    assert not list(out.glob("*.png"))
+    call("demo", "--out", tmp_path / "demo", "--dpi", 40, "--draws", 5)
+    call("demo", "--out", tmp_path / "large", "--dpi", 80, "--draws", 5)
+    sizes = [plt.imread(tmp_path / name / "network.png").shape[0] for name in ("demo", "large")]
+    assert sizes[1] == pytest.approx(2 * sizes[0], abs=1)
+
+
+@pytest.mark.parametrize(
+    "options", [("--format", "gif"), ("--format", ","), ("--threshold", "nan"), ("--dpi", "0")]
+)
+def test_bad_options_of_pictures_are_refused_before_the_run(
+    options: tuple[str, ...],
+    estimator: type[FakeEstimator],
+    csv_file: Callable[..., Path],
+    tmp_path: Path,
+) -> None:
+    assert call("fit", csv_file(), "--out", tmp_path / "out", *options).exit_code == 2
+    assert estimator.calls == []
+
+
+def test_matrices_have_names_and_are_harmless_in_a_spreadsheet(tmp_path: Path) -> None:
+    values = np.array([[0, 1 / 3, 0.5], [1 / 3, 0, -2], [0.5, -2, 0]])
+    write_matrix(values, ["=a", "b, c", "d"], tmp_path / "couplings.csv")
+    assert (tmp_path / "couplings.csv").read_text(encoding="utf-8") == (
+        ',\'=a,"b, c",d\n\'=a,0,0.333333,0.5\n"b, c",0.333333,0,-2\nd,0.5,-2,0\n'
+    )
+
+
+def test_a_coupling_that_rounds_to_zero_has_no_sign() -> None:
+    table = edge_table(made_up_edges([0.5], mean=-0.001), 1, 80)
+    assert list(table.columns[2].cells) == ["0.00"]
+    assert list(table.columns[3].cells) == ["0.00 to 0.00"]
+
+
+def test_all_of_few_edges_are_printed() -> None:
+    assert rows_to_print(np.linspace(1, 0, MAX_ROWS)) == list(range(MAX_ROWS))
+
+
+def test_of_many_edges_the_most_probable_and_one_near_each_tenth_are_printed() -> None:
+    probability = np.r_[np.full(30, 1.0), np.linspace(0.999, 0.001, 999)]
+    chosen = probability[rows_to_print(probability)]
+    np.testing.assert_allclose(chosen[:10], 1.0)
+    np.testing.assert_allclose(chosen[10:], [*np.arange(9, 0, -1) / 10, 0.001], atol=1e-9)
+
+
+def test_an_edge_is_printed_once_and_levels_that_no_edge_reaches_are_left_out() -> None:
+    certain, undecided = np.full(50, 1.0), np.array([0.95, 0.45])
+    assert rows_to_print(np.r_[certain, undecided]) == [*range(10), 51]
+    assert rows_to_print(certain) == [*range(10), 49]
+    assert rows_to_print(np.full(50, 0.05)) == [*range(10), 49]
 
 
 @pytest.mark.parametrize(("value", "threshold"), [(0.6, 0.9), (0.95, 0.99), (1.0, 0.99)])
@@ -587,32 +799,27 @@ def test_a_dense_network_is_drawn_at_a_higher_threshold(value: float, threshold:
     assert readable_threshold(dense) == threshold
 
 
-def test_the_summary_counts_every_edge_once() -> None:
-    text = summarize(made_up_edges([1.0, 0.9, 0.6, 0.3, 0.1, 0.0]), True, {})
-    assert text.startswith(
-        "Of 6 possible edges, 2 are supported (inclusion probability 0.9 or more)"
-    )
-    assert "2 undecided (between 0.1 and 0.9) and 2 likely absent (0.1 or less)" in text
-    assert "3 are more likely present than not" in text
-
-
 @pytest.mark.parametrize(
-    ("settings", "expected"),
+    ("codes", "n_chains", "expected"),
     [
-        ({"n_chains": 2, "n_draws": 50}, "(--chains 4)"),
-        ({"n_chains": 4, "n_draws": 50, "stopped_by": "time"}, "raise --time-budget"),
-        ({"n_chains": 4, "n_draws": 50, "stopped_by": "draws"}, "--draws 200"),
+        (["too-few-chains"], 2, "(--chains 4)"),
+        (["too-few-chains", "unconverged-edges"], 2, "slabfield resume out"),
+        (["unconverged-quantity"], 4, "slabfield resume out"),
+        (["too-few-draws"], 4, "slabfield resume out"),
+        (["dense-mode"], 4, "provisional."),
     ],
 )
-def test_the_summary_says_what_to_do(settings: dict[str, Any], expected: str) -> None:
-    assert expected in summarize(made_up_edges([0.5]), False, settings)
-    assert expected not in summarize(made_up_edges([0.5]), True, settings)
+def test_the_summary_says_what_to_do(codes: list[str], n_chains: int, expected: str) -> None:
+    run = made_up_run(codes, n_chains)
+    assert expected in convergence_text(run, "slabfield resume out")
+    assert expected not in convergence_text(made_up_run([], n_chains), "slabfield resume out")
 
 
-def test_the_summary_without_figures() -> None:
-    text = summarize(made_up_edges([0.5], rhat=np.nan), False, {})
-    assert "could not be computed" in text
-    assert "more --draws" in text
+def test_the_summary_has_the_r_hat_of_the_progress() -> None:
+    text = convergence_text(made_up_run(), "")
+    assert "largest R-hat 1.002 (sigma0), fewest effective draws 640 (p0)" in text
+    unknown = made_up_run(["too-few-draws"], worst=Worst())
+    assert "cannot be computed" in convergence_text(unknown, "")
 
 
 # --- with the real estimator -----------------------------------------------------------------
@@ -634,13 +841,23 @@ def test_fit_with_the_real_estimator_is_reproducible(block_file: Path, tmp_path:
     assert one == two
     edges = pd.read_csv(tmp_path / "one" / "edges.csv")
     assert edges["inclusion_probability"].is_monotonic_decreasing
-    assert (edges["lower"] <= edges["upper"]).all()
+    assert (edges["lower_given_presence"] <= edges["upper_given_presence"]).all()
     posterior = slabfield.load_posterior(tmp_path / "one" / "posterior.nc")
     assert posterior.feature_names == list("abcd")
     assert posterior.settings["seed"] == 4
     assert np.isfinite(posterior.bayes_factor[0, 1:]).all()
     graph = nx.read_graphml(tmp_path / "one" / "network.graphml")
-    assert graph.number_of_edges() == (edges["inclusion_probability"] >= 0.5).sum()
+    threshold = readable_threshold(posterior)
+    assert graph.number_of_edges() == (edges["inclusion_probability"] >= threshold).sum()
+    inclusion, couplings = (
+        pd.read_csv(tmp_path / "one" / f"{name}.csv", index_col=0)
+        for name in ("inclusion", "couplings")
+    )
+    for matrix in (inclusion, couplings):
+        assert list(matrix.columns) == list(matrix.index) == list("abcd")
+    np.testing.assert_allclose(inclusion, posterior.inclusion_probability, rtol=1e-5)
+    # what R users compute from the two: the average over graphs
+    np.testing.assert_allclose(couplings * inclusion, posterior.coupling_averaged, rtol=1e-4)
 
 
 def test_more_nodes_than_the_exact_engine_takes(

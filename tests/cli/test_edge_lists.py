@@ -66,7 +66,7 @@ def test_invalid_pairs(text: str, expected: str) -> None:
 
 
 def test_slabfields_own_table_of_edges_is_a_file_of_pairs(tmp_path: Path) -> None:
-    edges = pd.DataFrame({"node_1": ["=sum", "@home"], "node_2": ["x, y", "a:b"], "mean": 0.5})
+    edges = pd.DataFrame({"node_1": ["=sum", "@home"], "node_2": ["x, y", "a:b"], "ess": 0.5})
     write_edges(edges, tmp_path / "edges.csv")
     assert "'=sum" in (tmp_path / "edges.csv").read_text()
     found = read_pairs([f"@{tmp_path / 'edges.csv'}", "b:c"], NAMES, "--require")
@@ -124,7 +124,7 @@ def test_escaped_names_are_read_back(start: str) -> None:
 
 def test_a_table_of_edges_is_read_back(tmp_path: Path) -> None:
     edges = pd.DataFrame(
-        {"node_1": ["=a", "'tis", "NA"], "node_2": ["-b", "007", "'=q"], "mean": [0.5, np.nan, 2.0]}
+        {"node_1": ["=a", "'tis", "NA"], "node_2": ["-b", "007", "'=q"], "ess": [0.5, np.nan, 2.0]}
     )
     write_edges(edges, tmp_path / "edges.csv")
     pd.testing.assert_frame_equal(read_edges(tmp_path / "edges.csv"), edges, check_dtype=False)

@@ -102,7 +102,7 @@ def test_prior_options_reach_the_run(tmp_path: Path) -> None:
     for i, j in zip(*np.triu_indices(4, 1), strict=True):
         found = edges["inclusion_probability"]["abcd"[i], "abcd"[j]]
         assert found == pytest.approx(same.inclusion_probability_[i, j], abs=1e-6)
-    resumed = SpikeSlabMRF.resume(tmp_path / "out" / "checkpoint", n_draws=5)
+    resumed = SpikeSlabMRF.from_checkpoint(tmp_path / "out").resume(5)
     assert resumed.inclusion_probability_[0, 1] == 0
     assert resumed.posterior_.draws.n_draws == 35
 

@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from slabfield.cli.printing import edge_table
-from slabfield.cli.result_files import write_pictures, write_results
+from slabfield.cli.result_files import PictureOptions, write_pictures, write_results
 from slabfield.draws import Draws
 from slabfield.encoding import code_binary
 from slabfield.posterior import Posterior
@@ -112,14 +112,14 @@ def test_the_network_is_plotted(folder: Path) -> None:
 
 
 def test_plots_take_hostile_names(posterior: Posterior, tmp_path: Path) -> None:
-    for picture in write_pictures(posterior, tmp_path, dpi=50):
+    for picture in write_pictures(posterior, tmp_path, PictureOptions(dpi=50)):
         assert (tmp_path / picture).read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_terminal_gets_plain_text_only(posterior: Posterior) -> None:
     target = io.StringIO()
     console = Console(file=target, force_terminal=False, width=100)
-    console.print(edge_table(posterior.to_dataframe(), 100))
+    console.print(edge_table(posterior.to_dataframe(), 100, console.width))
     printed = target.getvalue()
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069]", printed)
     assert "[bold]" in printed

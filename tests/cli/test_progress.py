@@ -6,7 +6,8 @@ import select
 import subprocess
 import sys
 import time
-from math import inf, isnan
+from concurrent.futures import ThreadPoolExecutor
+from math import isnan
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,8 +16,10 @@ import pandas as pd
 import pytest
 
 import slabfield
-from slabfield import datasets
-from slabfield.progress import Watch, chain_progress
+from skips import NO_TERMINAL
+from slabfield import datasets, load_posterior
+from slabfield.chains.run_clock import Deadline
+from slabfield.progress import Watch, chain_progress, is_shown
 from slabfield.progress import watch as watching
 from slabfield.progress.lines import line, show_lines
 from slabfield.progress.live import render
@@ -48,16 +51,16 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 
 
 def test_before_the_first_report() -> None:
-    view = Watch(4, 20, 50, auto=False).snapshot()
+    view = Watch(4, 20, 50).snapshot()
     assert not view.started
     assert view.share == 0
     assert isnan(view.seconds_left)
-    assert isnan(view.rhat)
+    assert not view.worst.known
     assert line(view).startswith("starting")
 
 
 def test_rate_and_time_left(clock: SimpleNamespace) -> None:
-    watch = Watch(2, 10, 40, auto=False)
+    watch = Watch(2, 10, 40)
     reports = [watch(0), watch(1)]
     for _ in range(6):
         clock.seconds += 1
@@ -72,7 +75,7 @@ def test_rate_and_time_left(clock: SimpleNamespace) -> None:
 
 
 def test_the_time_budget_bounds_the_time_left(clock: SimpleNamespace) -> None:
-    watch = Watch(1, 10, 10_000, auto=True, deadline=104.5)
+    watch = Watch(1, 10, None, Deadline(4.5))
     for _ in range(2):
         clock.seconds += 1
         watch(0)(5)
@@ -82,7 +85,7 @@ def test_the_time_budget_bounds_the_time_left(clock: SimpleNamespace) -> None:
 
 
 def test_a_chain_that_waits_has_no_rate(clock: SimpleNamespace) -> None:
-    watch = Watch(2, 0, 100, auto=False, deadline=inf)
+    watch = Watch(2, 0, 100)
     for _ in range(3):
         clock.seconds += 1
         watch(0)(10)
@@ -94,37 +97,60 @@ def test_a_chain_that_waits_has_no_rate(clock: SimpleNamespace) -> None:
 def test_mixing_of_the_draws_so_far() -> None:
     shown = []
     for shift in (0.0, 5.0):
-        watch = Watch(4, 10, 400, auto=True)
-        watch.watch(fake_runs(shift), 400)  # type: ignore[arg-type]
+        watch = Watch(4, 10, 400)
+        watch.watch(fake_runs(shift))  # type: ignore[arg-type]
         shown.append(watch.snapshot())
     good, bad = shown
-    assert good.rhat < 1.05 < 1.3 < bad.rhat
-    assert good.ess > 300
-    assert bad.ess < 20
+    assert good.worst.rhat < 1.05 < 1.3 < bad.worst.rhat
+    assert bad.worst.rhat_of == bad.worst.ess_of == "sigma0"
+    assert good.worst.ess > 300
+    assert bad.worst.ess < 20
     assert good.n_edges == 8.5
     text = line(good)
-    assert text.startswith("draws 800 of 1,600")
-    assert f"R-hat {good.rhat:.3f}" in text
+    assert text.startswith("draws 200 of 400 per chain")
+    assert str(good.worst) in text
+    assert "wanted" not in text
     assert watch.summary().startswith("4 chains of 200 draws in")
+    assert watch.summary().endswith(f"{bad.worst}.")
+
+
+def test_until_convergence_the_target_is_what_convergence_needs() -> None:
+    watch = Watch(4, 10, None)
+    watch.watch(fake_runs())  # type: ignore[arg-type]
+    view = watch.snapshot()
+    assert isnan(view.seconds_left)
+    text = line(view)
+    assert text.startswith("draws 200 per chain")
+    assert f"R-hat {view.worst.rhat:.3f} ({view.worst.rhat_of}; wanted below 1.01)" in text
+    assert f"({view.worst.ess_of}; wanted at least 400)" in text
+    assert text.endswith("s so far")
+    # the number of draws at the next check, which keeps growing, is not shown
+    assert "of 2" not in text
+    watch.checked(SimpleNamespace(unconverged_quantities={}, unconverged_parameters="3 edges"))  # type: ignore[arg-type]
+    assert "3 edges not converged at the last check" in line(watch.snapshot())
+    watch.checked(SimpleNamespace(unconverged_quantities={"p0": ()}, unconverged_parameters="3"))  # type: ignore[arg-type]
+    assert "last check" not in line(watch.snapshot())
 
 
 def test_too_few_draws_have_no_rhat() -> None:
-    watch = Watch(4, 10, 400, auto=True)
-    watch.watch(fake_runs(n_draws=5), 400)  # type: ignore[arg-type]
-    assert isnan(watch.snapshot().rhat)
+    watch = Watch(4, 10, None)
+    watch.watch(fake_runs(n_draws=5))  # type: ignore[arg-type]
+    assert not watch.snapshot().worst.known
 
 
-def test_the_live_table_has_a_row_for_each_chain() -> None:
+@pytest.mark.parametrize(("n_draws", "shown"), [(400, "200/400"), (None, " 200 ")])
+def test_the_live_table_has_a_row_for_each_chain(n_draws: int | None, shown: str) -> None:
     from rich.console import Console
 
-    watch = Watch(4, 10, 400, auto=True)
-    watch.watch(fake_runs(), 400)  # type: ignore[arg-type]
+    watch = Watch(4, 10, n_draws)
+    watch.watch(fake_runs())  # type: ignore[arg-type]
     console = Console(width=100, record=True, file=open(os.devnull, "w"))  # noqa: SIM115
     console.print(render(watch.snapshot()))
     console.file.close()
     text = console.export_text()
-    assert text.count("200/400") == 4
+    assert text.count(shown) == 4
     assert "R-hat" in text
+    assert ("wanted" in text) == (n_draws is None)
     assert "effective draws" in text
 
 
@@ -132,7 +158,7 @@ def test_a_line_is_written_for_each_tenth(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("slabfield.progress.lines.POLL_SECONDS", 0.001)
-    watch = Watch(1, 100, 0, auto=False)
+    watch = Watch(1, 100, None)
     with show_lines(watch):
         for _ in range(20):
             watch(0)(5)
@@ -145,6 +171,41 @@ def test_a_line_is_written_for_each_tenth(
 def test_an_exception_propagates_and_ends_the_display() -> None:
     with pytest.raises(KeyboardInterrupt), chain_progress(2, 10, 10):
         raise KeyboardInterrupt
+
+
+def test_an_interrupted_run_has_no_closing_line(capsys: pytest.CaptureFixture[str]) -> None:
+    for stopped_by, shown in (("draws", True), ("interrupt", False)):
+        with chain_progress(4, 10, 400) as watch:
+            watch.watch(fake_runs())  # type: ignore[arg-type]
+            watch.end(stopped_by)
+        assert ("4 chains of" in capsys.readouterr().err) == shown
+
+
+def test_a_short_run_shows_nothing_unless_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    with chain_progress(4, 10, 400, delay=60.0) as watch:
+        watch.watch(fake_runs())  # type: ignore[arg-type]
+        watch.end("draws")
+    assert capsys.readouterr().err == ""
+
+
+def test_progress_is_shown_where_a_person_watches(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not is_shown(None)  # pytest captures standard error
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    assert is_shown(None)
+    assert not is_shown(False)
+    with ThreadPoolExecutor(1) as pool:
+        assert not pool.submit(is_shown, None).result()
+    monkeypatch.setattr("multiprocessing.parent_process", lambda: object())
+    assert not is_shown(None)
+    assert is_shown(True)
+
+
+@pytest.mark.parametrize(("shell", "expected"), [(SimpleNamespace(kernel=1), True), (1, False)])
+def test_progress_is_shown_in_notebooks(
+    monkeypatch: pytest.MonkeyPatch, shell: object, expected: bool
+) -> None:
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    assert is_shown(None) is expected
 
 
 def test_draws_do_not_depend_on_progress(capsys: pytest.CaptureFixture[str]) -> None:
@@ -188,9 +249,14 @@ def test_results_and_progress_go_to_separate_streams(answers: Path, tmp_path: Pa
     assert result.returncode == 1, result.stderr  # 60 draws are too few
     assert "Of 6 possible edges" in result.stdout
     assert "have not converged" in result.stdout
-    assert "--draws 240" in result.stdout
+    assert f"slabfield resume {tmp_path / 'out'}" in result.stdout
     assert "chains of 60 draws" not in result.stdout
     assert "4 chains of 60 draws in" in result.stderr
+    assert "MB" not in result.stderr
+    assert "ConvergenceWarning" not in result.stderr
+    posterior = load_posterior(tmp_path / "out" / "posterior.nc")
+    for stream in (result.stdout, result.stderr):
+        assert str(posterior.convergence.worst) in stream
     assert "\x1b" not in result.stdout + result.stderr
     assert "Run longer (--draws, --warmup)" in result.stderr
     assert "n_draws" not in result.stderr
@@ -213,7 +279,7 @@ def test_a_run_that_converges_ends_with_0(answers: Path, tmp_path: Path) -> None
 
 def test_the_live_table_on_a_terminal(answers: Path, tmp_path: Path) -> None:
     """Run on a pseudo-terminal for standard error, with standard output piped."""
-    pty = pytest.importorskip("pty")
+    pty = pytest.importorskip("pty", reason=NO_TERMINAL)
     outer, inner = pty.openpty()
     command = [*COMMAND, "fit", str(answers), "--out", str(tmp_path / "out"), *SHORT]
     command[command.index("60")] = "4000"

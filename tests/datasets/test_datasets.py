@@ -1,22 +1,26 @@
 """Data sets: the requested distribution of fields, exact rows, and real data from every source."""
 
 import gzip
-import os
 import subprocess
 import sys
+from importlib.resources import files
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import chisquare
 
+from skips import NEEDS_DATA
 from slabfield.datasets import (
     draw_rows,
+    load_adhd,
     load_digits_binary,
     load_mnist_patches,
     make_block,
     make_lattice,
     make_random,
 )
+from slabfield.datasets.adhd import HYPERACTIVITY, INATTENTION, SYMPTOMS
 from slabfield.datasets.gibbs_rows import color_classes
 from slabfield.inference import elimination, enumeration
 from slabfield.models.field import BinaryField
@@ -185,6 +189,64 @@ def test_importing_data_sets_imports_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+# ADHD
+
+
+def test_adhd_has_the_children_and_symptoms_of_the_study():
+    children = load_adhd()
+    assert children.data.shape == (355, 18)
+    assert list(children.data.columns) == children.feature_names
+    assert (children.data.dtypes == np.uint8).all()
+    assert set(np.unique(children.data)) == {0, 1}
+    assert children.target.value_counts().to_dict() == {0: 209, 1: 146}
+    assert children.target_names == ["no ADHD", "ADHD"]
+    assert "diagnosis" not in children.data
+    assert children.frame.columns.tolist() == [*children.feature_names, "diagnosis"]
+    np.testing.assert_array_equal(children.frame[children.feature_names], children.data)
+
+
+def test_adhd_columns_keep_their_values_under_readable_names():
+    with files("slabfield.datasets").joinpath("data", "adhd.csv").open() as file:
+        raw = pd.read_csv(file)
+    data, target = load_adhd(return_X_y=True)
+    assert set(raw.columns) == {*SYMPTOMS, "group"}
+    for column, symptom in SYMPTOMS.items():
+        np.testing.assert_array_equal(data[symptom.name], raw[column])
+    np.testing.assert_array_equal(target, raw["group"])
+    assert data["Interrupts"].sum() == 186
+    assert data["Noisy at play"].sum() == 80
+    assert max(map(len, data.columns)) <= 15  # pictures cut longer names
+
+
+def test_adhd_as_arrays():
+    X, y = load_adhd(return_X_y=True, as_frame=False)
+    assert type(X) is type(y) is np.ndarray
+    children = load_adhd(as_frame=False)
+    assert children.frame is None
+    np.testing.assert_array_equal(children.data, X)
+    np.testing.assert_array_equal(load_adhd().data, X)
+    np.testing.assert_array_equal(load_adhd().target, y)
+
+
+def test_adhd_says_what_the_symptoms_are_and_whose_the_data():
+    children = load_adhd()
+    assert list(children.descriptions) == list(children.communities) == children.feature_names
+    assert [
+        list(children.communities.values()).count(each) for each in (INATTENTION, HYPERACTIVITY)
+    ] == [9, 9]
+    for fact in ("10.1371/journal.pone.0211053", "CC BY 4.0", "Silk", "bgms"):
+        assert fact in children.DESCR
+
+
+def test_the_correlations_that_the_page_on_adhd_states():
+    data, target = load_adhd(return_X_y=True)
+    pairs = np.triu_indices(18, 1)
+    for rows in (data, data[target == 1], data[target == 0]):
+        mean = rows.corr().to_numpy()[pairs].mean()
+        assert f"{mean:.2f}" in load_adhd().DESCR
+        assert f"{mean:.2f}" in load_adhd.__doc__
 
 
 # Digits
@@ -379,9 +441,7 @@ def test_messages_name_bad_mnist_files(tmp_path, tiny):
         load_mnist_patches(source=tmp_path)
 
 
-@pytest.mark.skipif(
-    not os.environ.get("SLABFIELD_DATA"), reason="SLABFIELD_DATA, the folder of data, is not set"
-)
+@NEEDS_DATA
 def test_mnist_itself():
     data = load_mnist_patches(1000, random_state=0)
     assert (data.shape, data.corner) == ((9, 12), (3, 1))

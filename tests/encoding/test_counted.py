@@ -110,7 +110,7 @@ def test_draws_are_those_of_the_whole_table(table: pd.DataFrame, tmp_path: Path)
     assert np.array_equal(read.posterior_.draws.coupling, whole.posterior_.draws.coupling)
     assert read.n_rows_ == whole.n_rows_ == N_ROWS
     assert list(read.feature_names_in_) == list(frame.columns)
-    with pytest.raises(InputError, match="neither binarize nor sample_weight"):
+    with pytest.raises(InputError, match="already coded takes no binarize"):
         SpikeSlabMRF(**options, binarize=1).fit(read_counted(path))
 
 
@@ -188,6 +188,12 @@ ENTRIES = (
     "1e3",
     " x",
     "a,b",
+    "99",
+    "9",
+    ".",
+    "YES ",
+    "1,5",
+    "",
 )
 
 
@@ -197,8 +203,11 @@ ENTRIES = (
     st.integers(2, 12),
     st.integers(1, 5),
     st.sampled_from([None, 1, {"c0": 1.5}]),
+    st.sampled_from([None, 99, [".", 9], {"c0": [], None: "99"}]),
+    st.sampled_from([None, {"c1": ["yes", "no"]}, {"c0": [0, 1, 2, 9]}]),
+    st.sampled_from(["error", "drop"]),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=400, deadline=None)
 def test_any_file_is_encoded_in_chunks_as_it_is_whole(
     tmp_path_factory: pytest.TempPathFactory,
     choices: list[list[str]],
@@ -206,18 +215,30 @@ def test_any_file_is_encoded_in_chunks_as_it_is_whole(
     n_rows: int,
     chunk_rows: int,
     binarize: Any,
+    na_values: Any,
+    levels: Any,
+    na: str,
 ) -> None:
     path = tmp_path_factory.mktemp("chunks") / "table.csv"
     frame = pd.DataFrame(
         {f"c{k}": [random.choice(some) for _ in range(n_rows)] for k, some in enumerate(choices)}
     )
-    frame.to_csv(path, index=False)
-    whole = table_or_message(lambda: code_binary(read_table(path), binarize))
-    read = table_or_message(lambda: read_counted(path, binarize=binarize, chunk_rows=chunk_rows))
+    frame.to_csv(path, index=False, sep=";")
+    stated: dict[str, Any] = {"na": na, "na_values": na_values, "levels": levels}
+    whole = table_or_message(lambda: code_binary(read_table(path), binarize, **stated))
+    read = table_or_message(
+        lambda: read_counted(path, binarize=binarize, chunk_rows=chunk_rows, **stated)
+    )
     if isinstance(read, str):
         # words after the first chunk, where every number is cut, are refused in chunks only
         assert isinstance(whole, str) or (isinstance(binarize, int) and "found words in" in read)
-        assert "It first occurs in row" in read or "found words in" in read
+        messages = (
+            "The first fault is in row",
+            "found words in",
+            "Likely codes",
+            "at least two rows",
+        )
+        assert any(message in read for message in messages)
         return
     assert isinstance(whole, CodedTable)
     rows, counts = merge_rows(whole.rows)
@@ -228,7 +249,7 @@ def test_any_file_is_encoded_in_chunks_as_it_is_whole(
 
 
 @pytest.mark.parametrize(
-    "content", [b"\x1f\x8b broken", b"PAR1 broken", b"a,b\n\xff\xfe,1\n", b"PK\x03\x04"]
+    "content", [b"\x1f\x8b broken", b"PAR1 broken", b"a,b\n\x01\xff,1\n", b"PK\x03\x04"]
 )
 def test_damaged_files_get_a_message(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "table"
@@ -264,16 +285,17 @@ def test_the_command_line_counts_rows_of_large_files(
     path = tmp_path / "table.csv"
     write_csv(table, path)
     arguments: dict[str, Any] = dict.fromkeys(
-        ("drop", "sheet", "forbid", "draws", "time_budget", "warmup", "seed", "jobs")
+        ("drop", "sheet", "forbid", "time_budget", "warmup", "seed", "jobs")
     ) | {
         "columns": "score,item 1", "binarize": "1", "require": ["score:item 1"], "chains": 1,
+        "draws": "auto",
         "likelihood": Likelihood.auto,
     }  # fmt: skip
-    whole, request = read_request(path, **arguments, counted=True)
+    whole, request, _ = read_request(path, **arguments, counted=True)
     assert isinstance(whole, pd.DataFrame)
     assert request.binarize == 1
     monkeypatch.setattr("slabfield.cli.table_options.BIG_FILE", 1000)
-    counted, request = read_request(path, **arguments, counted=True)
+    counted, request, _ = read_request(path, **arguments, counted=True)
     assert isinstance(counted, CodedTable)
     assert (counted.n_rows, counted.names) == (N_ROWS, ["score", "item 1"])
     assert request.binarize is None

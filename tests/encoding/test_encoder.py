@@ -3,6 +3,7 @@
 import datetime
 import json
 import warnings
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -30,10 +31,33 @@ def test_a_variable_survives_a_file(
     assert repr(again) == repr(variable)
 
 
-def test_labels_that_files_do_not_have_become_text() -> None:
-    labels = (datetime.date(2024, 5, 1), np.int64(3))
-    record = json.loads(json.dumps(Variable.binary("day", labels).as_record()))
-    assert Variable.from_record(record).labels == ("2024-05-01", 3)
+@pytest.mark.parametrize(
+    ("label", "expected"),
+    [
+        (datetime.date(2024, 5, 1), datetime.date(2024, 5, 1)),
+        (datetime.datetime(2024, 5, 1, 2, 3), datetime.datetime(2024, 5, 1, 2, 3)),
+        (pd.Timestamp("2024-05-01 02:03:04.5"), pd.Timestamp("2024-05-01 02:03:04.5")),
+        (pd.Timestamp("2024-05-01", tz="UTC"), pd.Timestamp("2024-05-01", tz="UTC")),
+        (datetime.time(13, 5), datetime.time(13, 5)),
+        (Decimal("0.10"), Decimal("0.10")),
+        (np.int64(3), 3),
+        (pd.Timedelta("1 day"), "1 days 00:00:00"),
+    ],
+)
+def test_labels_that_files_do_not_have_are_marked_or_become_text(
+    label: object, expected: object
+) -> None:
+    record = json.loads(json.dumps(Variable.binary("day", (label, "b")).as_record()))
+    (again, _) = Variable.from_record(record).labels
+    assert again == expected
+    assert hash(again) == hash(expected)  # so that it is found among the values of new rows
+
+
+def test_an_encoder_survives_a_file() -> None:
+    encoder = Encoder.fit(pd.DataFrame({"a": ["x", "y"], "b": [1, 5]}), binarize={"b": 3})
+    again = Encoder.from_record(json.loads(json.dumps(encoder.as_record())))
+    assert again == encoder
+    assert again.has_names
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from slabfield import SpikeSlabMRF
 from slabfield.baselines import ChowLiuTree, L1Neighborhood, L1PseudoLikelihood
 from slabfield.datasets import make_block
 from slabfield.estimators import compile_notice, notify_compiling
-from slabfield.evaluate import draw_fields, node_probabilities, prediction, sample_rows, sampling
+from slabfield.evaluate import node_probabilities, prediction, sample_rows, sampling
 from slabfield.models.field import BinaryField
 from slabfield.validation import InputError, InputWarning
 
@@ -48,7 +48,7 @@ every_model = pytest.mark.parametrize("model", MODELS, ids=lambda model: type(mo
 
 def fields_of(model: Any) -> list[BinaryField]:
     if isinstance(model, SpikeSlabMRF):
-        return draw_fields(model.posterior_, 100)
+        return list(model.posterior_.fields(100))
     return [BinaryField(model.bias_, model.coupling_)]
 
 
@@ -92,6 +92,8 @@ def test_the_score_is_the_mean_pseudo_log_likelihood(model: Any) -> None:
     expected = np.log(np.where(x == 1, probability, 1 - probability)).sum(axis=1).mean()
     assert model.score(TEST) == pytest.approx(expected)
     assert model.score(TEST, y=np.zeros(len(TEST))) == model.score(TEST)
+    rows = np.log(np.where(x == 1, probability, 1 - probability)).sum(axis=1)
+    np.testing.assert_allclose(model.score_samples(TEST), rows)
     assert model.score(TEST) > 4 * np.log(0.5)
 
 
@@ -99,7 +101,9 @@ def test_the_score_is_the_mean_pseudo_log_likelihood(model: Any) -> None:
 def test_an_unfitted_estimator_raises(model: Any) -> None:
     for call in (
         lambda m: m.score(TEST),
+        lambda m: m.score_samples(TEST),
         lambda m: m.sample(2),
+        lambda m: m.predict(TEST),
         lambda m: m.predict_proba(TEST),
         lambda m: m.conditional_log_likelihood(TEST, ["sleep"]),
     ):
@@ -147,10 +151,40 @@ def test_named_nodes_are_predicted_jointly_from_the_others(model: Any) -> None:
     assert one.index.equals(TEST.head(5).index)
 
 
+@every_model
+def test_the_most_probable_value_is_predicted(model: Any) -> None:
+    labels = np.array(["no", "yes"], dtype=object)
+    model = clone(model).fit(TRAIN.assign(mood=labels[TRAIN["mood"]]))
+    rows = TEST.assign(mood=labels[TEST["mood"]]).astype(object)
+    rows.iloc[:, 2:] = rows.iloc[:, 2:].mask(np.random.default_rng(0).random((40, 2)) < 0.5, None)
+    likely = model.predict_proba(rows) > 0.5
+    np.testing.assert_array_equal(model.predict(rows), likely)
+    frame = model.predict(rows, as_frame=True)
+    assert frame["mood"].tolist() == labels[likely[:, 2].astype(int)].tolist()
+    assert frame["pain"].tolist() == likely[:, 3].astype(int).tolist()
+    assert not rows.fillna(frame).isna().to_numpy().any()
+    np.testing.assert_array_equal(
+        model.predict(rows, ["pain", "mood"]), model.predict_proba(rows, ["pain", "mood"]) > 0.5
+    )
+
+
+def test_long_predictions_report_their_progress(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = clone(MODELS[0]).fit(TRAIN)
+    monkeypatch.setattr(prediction, "PROGRESS_SECONDS", 0.0)
+    quiet = model.predict_proba(TEST)
+    assert capsys.readouterr().err == ""
+    np.testing.assert_array_equal(model.predict_proba(TEST, progress=True), quiet)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith("predicted by 1 of 40 fields, ")
+    assert len(lines) == 40
+
+
 @pytest.mark.parametrize(
     ("nodes", "message"),
     [
-        ("pian", "nodes must name nodes of the table; got 'pian'"),
+        ("pian", "no node 'pian'; did you mean 'pain'"),
         ([4], "got 4.*from 0 to 3"),
         ([-1], "got -1"),
         ([], "at least one node"),
@@ -432,11 +466,13 @@ def test_the_representation_summarizes_the_fit(model: Any) -> None:
 
 def test_the_summary_of_a_posterior_counts_its_edges() -> None:
     model = clone(MODELS[0]).set_params(require=[(0, 1)], forbid=[(2, 3)]).fit(TRAIN)
-    probability = model.posterior_.edge_probability
-    supported = (probability >= 0.9).sum()
-    undecided = ((probability > 0.1) & (probability < 0.9)).sum()
-    assert supported >= 1
-    assert f"edges supported {supported} of 6, undecided {undecided}, converged no" in repr(model)
+    factor = model.posterior_.edge_bayes_factor
+    with_evidence, strong = (factor > 3).sum(), (factor > 10).sum()
+    against, inconclusive = (factor < 1 / 3).sum(), ((factor >= 1 / 3) & (factor <= 3)).sum()
+    assert with_evidence + against + inconclusive == 4
+    text = f"edges 6, evidence for {with_evidence} ({strong} strong), evidence against {against} ("
+    assert text in repr(model)
+    assert f"strong), inconclusive {inconclusive}, converged no" in repr(model)
     assert model.posterior_.warnings
     assert "chain" in model._repr_html_()
 

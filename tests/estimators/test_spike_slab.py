@@ -36,7 +36,7 @@ def same_draws(one: SpikeSlabMRF, other: SpikeSlabMRF) -> bool:
     mine, theirs = one.posterior_.draws, other.posterior_.draws
     names = (
         *("coupling", "present", "bias", "p0", "sigma0", "potential"),
-        "conditional_probability",
+        *("conditional_probability", "log_bayes_factor", "log_bayes_factor_mcse"),
     )
     return all(
         np.array_equal(getattr(mine, name), getattr(theirs, name), equal_nan=name != "present")
@@ -281,7 +281,7 @@ def test_which_engine_and_scheme_are_chosen(
 
 
 def test_the_paper_preset_has_the_papers_settings_unless_overridden() -> None:
-    model = SpikeSlabMRF(preset="paper", sampler={"n_particles": 64})
+    model = SpikeSlabMRF(preset="paper", n_draws=None, sampler={"n_particles": 64})
     settings = model._settings(100, 12)
     expected = {
         "n_particles": 64, "n_sweeps": 1, "step_size": 1e-3, "persistence": 0.9,

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from skips import require
 from slabfield.cli.app import app
 from slabfield.io import reading
 from slabfield.io.reading import read_table
@@ -19,7 +20,7 @@ TABLE = pd.DataFrame({"sleep": ["yes", "no", "yes"], "work": [1, 0, 0], "joy": [
 
 
 def workbook(*sheets: tuple[str, list[list[object]]]) -> bytes:
-    openpyxl = pytest.importorskip("openpyxl")
+    openpyxl = require("openpyxl")
     book = openpyxl.Workbook()
     book.remove(book.active)
     for name, rows in sheets:
@@ -52,7 +53,7 @@ def test_gzip(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.csv"])
 def test_parquet_with_any_file_name(tmp_path: Path, name: str) -> None:
-    pytest.importorskip("pyarrow")
+    require("pyarrow")
     file = io.BytesIO()
     TABLE.set_index(pd.Index([7, 8, 9], name="case")).to_parquet(file)
     table = read_table(written(tmp_path, name, file.getvalue()))
@@ -111,7 +112,7 @@ def test_damaged_and_other_files(tmp_path: Path, content: bytes, expected: str) 
 
 
 def test_parquet_cut_short(tmp_path: Path) -> None:
-    pytest.importorskip("pyarrow")
+    require("pyarrow")
     file = io.BytesIO()
     TABLE.to_parquet(file)
     whole = file.getvalue()

@@ -39,7 +39,7 @@ def test_another_shape_is_noticed() -> None:
 def test_the_bound_is_a_quantile_of_the_prior() -> None:
     bound = Prior.standard(3).max_slab_scale
     assert stats.gamma(5, scale=1 / 5).cdf(bound**-2) == pytest.approx(1e-6)
-    assert largest_slab_scale(1.0, 1.0) == 30.0
+    assert largest_slab_scale(5.0, 20.0) == pytest.approx(2 * bound)
 
 
 @pytest.mark.parametrize("likelihood", ["exact", "particles", "pseudo"])

@@ -111,7 +111,7 @@ def test_imputing_continues_from_a_checkpoint(tmp_path: Path, likelihood: str) -
     settings = {"likelihood": likelihood, "na": "impute", "n_chains": 2, "random_state": 3}
     whole = SpikeSlabMRF(n_draws=30, n_warmup=10, **settings).fit(table)
     half = SpikeSlabMRF(n_draws=10, n_warmup=10, **settings).fit(table, checkpoint=tmp_path / "run")
-    more = half.extend(20)
+    more = half.resume(20)
     np.testing.assert_array_equal(whole.posterior_.draws.coupling, more.posterior_.draws.coupling)
     assert "missing entries" in whole.coding_notes_[0]
 
@@ -122,9 +122,11 @@ def test_imputing_is_closer_to_complete_data_than_dropping_rows() -> None:
     distance = {"impute": [], "drop": []}
     for seed in range(10):
         rows = datasets.make_block(100, random_state=seed).rows
-        whole = SpikeSlabMRF(random_state=seed).fit(rows).inclusion_probability_
+        whole = SpikeSlabMRF(n_draws=1000, random_state=seed).fit(rows).inclusion_probability_
         for na, found in distance.items():
-            model = SpikeSlabMRF(random_state=seed, na=na).fit(holes_in(rows, 0.1, seed))
+            model = SpikeSlabMRF(n_draws=1000, random_state=seed, na=na).fit(
+                holes_in(rows, 0.1, seed)
+            )
             found.append(np.sqrt(np.mean((model.inclusion_probability_ - whole) ** 2)))
     print({na: np.round(found, 3) for na, found in distance.items()})
     assert np.mean(distance["impute"]) < np.mean(distance["drop"])

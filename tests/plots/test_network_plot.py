@@ -10,9 +10,11 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from slabfield.plots import network
+from slabfield.plots import network, network_layout
 from slabfield.plots._layout import bent_lines, part_boxes, place_nodes
-from slabfield.plots._network import BLUE, ORANGE
+from slabfield.plots._network import BLUE, MAX_WIDTH, ORANGE
+from slabfield.plots._style import MAX_LINES, MAX_NAME_LENGTH, wrap_name
+from slabfield.plots._threshold import readable_threshold
 from slabfield.validation import InputError
 
 
@@ -25,7 +27,7 @@ def made_up_posterior(n_nodes: int, seed: int = 0) -> SimpleNamespace:
     return SimpleNamespace(
         feature_names=[f"item {k}" for k in range(n_nodes)],
         inclusion_probability=probability + probability.T,
-        coupling_mean=coupling + coupling.T,
+        coupling_given_presence=coupling + coupling.T,
     )
 
 
@@ -50,7 +52,7 @@ def test_edges_at_or_above_the_threshold_are_drawn_by_sign() -> None:
     ax = network(posterior, threshold=0.4)
     upper = np.triu_indices(8, 1)
     drawn = posterior.inclusion_probability[upper] >= 0.4
-    positive = posterior.coupling_mean[upper] >= 0
+    positive = posterior.coupling_given_presence[upper] >= 0
     assert len(lines(ax)["positive"].get_segments()) == np.sum(drawn & positive) > 0
     assert len(lines(ax)["negative"].get_segments()) == np.sum(drawn & ~positive) > 0
     assert ax.get_title(loc="left").startswith(f"{drawn.sum()} of 28 possible edges")
@@ -68,7 +70,9 @@ def test_stronger_is_wider_and_more_probable_is_more_opaque() -> None:
     probability = np.array([[0, 0.6, 1.0], [0.6, 0, 0], [1.0, 0, 0]])
     coupling = np.array([[0, 3.0, 1.0], [3.0, 0, 0], [1.0, 0, 0]])
     source = SimpleNamespace(
-        feature_names=["a", "b", "c"], inclusion_probability=probability, coupling_mean=coupling
+        feature_names=["a", "b", "c"],
+        inclusion_probability=probability,
+        coupling_given_presence=coupling,
     )
     drawn = lines(network(source))["positive"]
     strong_width, weak_width = drawn.get_linewidths()
@@ -170,7 +174,7 @@ def in_boxes(line: np.ndarray, places: np.ndarray, sizes: np.ndarray, ends: set[
 def test_no_edges_all_edges_and_couplings_never_present() -> None:
     posterior = made_up_posterior(5)
     posterior.inclusion_probability = np.zeros((5, 5))
-    posterior.coupling_mean = np.full((5, 5), np.nan)
+    posterior.coupling_given_presence = np.full((5, 5), np.nan)
     ax = network(posterior)
     render(ax)
     assert ax.get_title(loc="left").startswith("0 of 10")
@@ -183,7 +187,158 @@ def test_dollar_signs_and_long_names_are_plain_text() -> None:
     posterior.feature_names = ["$x", "a$b_{", "a very long name indeed"]
     ax = network(posterior)
     render(ax)
-    assert set(label_places(ax)) == {"$x", "a$b_{", "a very long nam…"}
+    assert set(label_places(ax)) == {"$x", "a$b_{", "a very long\nname indeed"}
+
+
+def test_long_names_are_wrapped_and_only_very_long_ones_shortened() -> None:
+    assert wrap_name("have frequent mood swings") == "have frequent\nmood swings"
+    assert wrap_name("trouble_sleeping_week_1") == "trouble_\nsleeping_week_1"
+    assert wrap_name("") == ""
+    for name in ("n" * 500, "word " * 100, "a_b.c/d-" * 40, "x" * 17):
+        lines = wrap_name(name).split("\n")
+        assert len(lines) <= MAX_LINES
+        assert max(map(len, lines)) <= MAX_NAME_LENGTH
+        assert "…" in wrap_name(name)
+
+
+LONG_NAMES = ["carry the conversation to a higher level", "don't talk a lot", "take charge"]
+
+
+@pytest.mark.parametrize("n_nodes", [5, 18, 30, 100])
+@pytest.mark.parametrize("with_axes", [False, True])
+def test_long_names_neither_overlap_nor_leave_the_figure(n_nodes: int, with_axes: bool) -> None:
+    posterior = made_up_posterior(n_nodes)
+    posterior.feature_names = [f"{LONG_NAMES[k % 3]} {k}" for k in range(n_nodes)]
+    ax = Figure(figsize=(9, 4), layout="constrained").subplots(1, 2)[0] if with_axes else None
+    ax = network(posterior, 0.95, ax=ax)
+    assert isinstance(ax.figure, Figure)
+    ax.figure.draw_without_rendering()
+    patches = [text.get_bbox_patch() for text in ax.texts]
+    boxes = [patch.get_window_extent() for patch in patches if patch is not None]
+    assert sum(a.overlaps(b) for k, a in enumerate(boxes) for b in boxes[:k]) == 0
+    legend = ax.get_legend()
+    assert legend is not None
+    extents = [*boxes, legend.get_window_extent()]
+    assert min(box.x0 for box in extents) >= 0
+    assert min(box.y0 for box in extents) >= 0
+    assert max(box.x1 for box in extents) <= ax.figure.bbox.width
+    assert max(box.y1 for box in boxes) <= ax.bbox.y1 + 1
+    assert min(box.y0 for box in boxes) >= legend.get_window_extent().y1 - 6
+
+
+def test_by_default_as_many_edges_are_drawn_as_are_readable() -> None:
+    posterior = made_up_posterior(12)
+    posterior.inclusion_probability = np.where(np.eye(12) == 1, 0, 0.95)
+    assert readable_threshold(posterior) == 0.99
+    assert network(posterior).get_title(loc="left") == (
+        "0 of 66 possible edges have probability 0.99 or more"
+    )
+    assert "66 of 66" in network(posterior, threshold=0.5).get_title(loc="left")
+
+
+def test_several_plots_can_share_a_scale_of_widths() -> None:
+    one, other = made_up_posterior(6, seed=1), made_up_posterior(6, seed=2)
+    other.coupling_given_presence = 3 * one.coupling_given_presence
+    other.inclusion_probability = one.inclusion_probability
+    own = [lines(network(p, 0.1))["positive"].get_linewidths() for p in (one, other)]
+    np.testing.assert_allclose(own[0], own[1])
+    shared = [
+        lines(network(p, 0.1, max_coupling=1.0))["positive"].get_linewidths() for p in (one, other)
+    ]
+    assert np.all(shared[1] >= shared[0])
+    assert np.any(shared[1] > shared[0])
+    strong = np.abs(one.coupling_given_presence) >= 1
+    drawn = one.inclusion_probability >= 0.1
+    assert (np.max(shared[0]) == MAX_WIDTH) == bool(np.any(strong & drawn))
+    with pytest.raises(InputError) as caught:
+        network(one, max_coupling=0)
+    assert caught.value.fields["parameter"].name == "max_coupling"  # type: ignore[attr-defined]
+
+
+def legend_texts(ax: Axes) -> list[str]:
+    legend = ax.get_legend()
+    assert legend is not None
+    return [text.get_text() for text in legend.get_texts()]
+
+
+def test_the_legend_explains_width_color_style_and_opacity() -> None:
+    posterior = made_up_posterior(6)
+    ax = network(posterior, 0.0, max_coupling=0.4)
+    assert legend_texts(ax) == [
+        "positive coupling", "negative coupling", "coupling of ±0.4 or more", "coupling of ±0.1",
+        "probability 1", "probability 0.5",
+    ]  # fmt: skip
+    alone = legend_texts(network(posterior, 1.0, max_coupling=100))
+    assert alone[2] == "coupling of ±1e+02"
+    assert alone[-2:] == ["probability 1", "no edge drawn"]
+
+
+def test_positions_are_kept_with_their_aspect_ratio() -> None:
+    posterior = made_up_posterior(4)
+    corners = {"item 0": (0, 0), "item 1": (10, 0), "item 2": (10, 10), "item 3": (0, 10)}
+    ax = network(posterior, pos=corners)
+    assert isinstance(ax.figure, Figure)
+    ax.figure.draw_without_rendering()
+    drawn = label_places(ax)
+    on_screen = {name: ax.transData.transform(place) for name, place in drawn.items()}
+    wide, high = on_screen["item 2"] - on_screen["item 0"]
+    assert wide == pytest.approx(high, rel=1e-6)
+    np.testing.assert_allclose(on_screen["item 1"][1], on_screen["item 0"][1])
+    in_order = network(posterior, pos=list(corners.values()))
+    assert label_places(in_order) == drawn
+
+
+def test_a_layout_can_be_shared() -> None:
+    one, other = made_up_posterior(7, seed=1), made_up_posterior(7, seed=2)
+    pos = network_layout(one)
+    assert list(pos) == one.feature_names
+    assert label_places(network(one, pos=pos)) == label_places(network(other, pos=pos))
+    assert label_places(network(one)) != label_places(network(other))
+
+
+def test_labels_colors_sizes_and_title() -> None:
+    posterior = made_up_posterior(3)
+    ax = network(
+        posterior,
+        labels={"item 1": "second"},
+        node_color={"item 0": "black"},
+        node_size={2: 1.5},
+        title="Mine",
+    )
+    assert [text.get_text() for text in ax.texts] == ["item 0", "second", "item 2"]
+    patches = [text.get_bbox_patch() for text in ax.texts]
+    faces = [to_hex(patch.get_facecolor()) for patch in patches if patch is not None]
+    assert faces == ["#000000", "#ffffff", "#ffffff"]
+    assert ax.texts[0].get_color() == "white"  # readable on black
+    sizes = [text.get_fontsize() for text in ax.texts]
+    assert sizes[2] == pytest.approx(1.5 * sizes[0])
+    assert ax.get_title(loc="left") == "Mine"
+    one_color = network(posterior, node_color="gold", node_size=2, labels=["a", "b", "c"])
+    assert [text.get_text() for text in one_color.texts] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "field", "value"),
+    [
+        ({"labels": {"itm 1": "x"}}, "misspelled-node", "closest", "item 1"),
+        ({"labels": {"zzz": "x"}}, "unknown-node", "node", "'zzz'"),
+        ({"labels": ["a"]}, "not-one-value-per-node", "n_nodes", 3),
+        ({"labels": "abc"}, "not-one-value-per-node", "value", "'abc'"),
+        ({"node_color": {"item 0": "no color"}}, "not-a-color", "color", "'no color'"),
+        ({"node_color": "no color"}, "not-one-value-per-node", "value", "'no color'"),
+        ({"node_size": "big"}, "not-in-range", "value", "'big'"),
+        ({"node_size": {"item 0": -1}}, "not-in-range", "value", "-1"),
+        ({"pos": {"item 0": (0, 0)}}, "invalid-position", "found", "none for 'item 1'"),
+        ({"pos": np.zeros((3, 3))}, "invalid-position", "n_nodes", 3),
+        ({"pos": dict.fromkeys(range(3), "ab")}, "invalid-position", "n_nodes", 3),
+        ({"pos": np.zeros((2, 2))}, "not-one-value-per-node", "n_nodes", 3),
+    ],
+)
+def test_bad_options(options: dict[str, object], code: str, field: str, value: object) -> None:
+    with pytest.raises(InputError) as caught:
+        network(made_up_posterior(3), **options)  # type: ignore[arg-type]
+    assert caught.value.code == code
+    assert caught.value.fields[field] == value
 
 
 @pytest.mark.parametrize("threshold", [-0.1, 1.1, float("nan"), "half"])

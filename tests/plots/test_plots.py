@@ -23,8 +23,9 @@ from slabfield.draws import Draws
 from slabfield.plots._autocorrelation import correlations
 from slabfield.plots._convergence import MIN_EXCESS
 from slabfield.plots._density import prior_of_count
-from slabfield.plots._evidence import classify_edges
+from slabfield.plots._evidence import _drawn_classes
 from slabfield.plots._rank import shares_of_ranks
+from slabfield.posterior.evidence_classes import CLASSES, NOT_ASSESSED, count_classes
 from slabfield.posterior.predictive import replicate_pairs
 from slabfield.validation import InputError
 
@@ -151,29 +152,30 @@ def test_series_have_a_panel_each(name: str, posterior: Posterior) -> None:
     assert found[0].get_title(loc="left").startswith("sigma0: R-hat")
     assert found[1].get_title(loc="left").startswith("$x_1$ - a_b^{c:")
     assert len(getattr(plots, name)(posterior)) == 3
+    assert len(getattr(plots, name)(posterior, var_names="p0")) == 1
     with pytest.raises(InputError, match=r"ax must be 3 matplotlib Axes.*; got 2 of them"):
         getattr(plots, name)(posterior, ax=given)
 
 
 @pytest.mark.parametrize(
-    ("what", "message"),
+    ("var_names", "message"),
     [
         (["sigma"], "A quantity must be one of 'p0', .*; got 'sigma'"),
-        ("p0", "what must be a list"),
-        ([], "what must be a list"),
-        (3, "what must be a list"),
-        ([("no such", 0)], r"A node must be one of .*; got 'no such'"),
-        ([(0, 6)], "from 0 to 5; got 6"),
-        ([(0, -1)], "from 0 to 5; got -1"),
+        ("sigma", "A quantity must be one of 'p0', .*; got 'sigma'"),
+        ([], "var_names must be a quantity or a list"),
+        (3, "var_names must be a quantity or a list"),
+        ([("no such", 0)], r"var_names must name nodes of the table; got 'no such'"),
+        ([(0, 6)], "got 6.*from 0 to 5"),
+        ([(0, -1)], "got -1.*from 0 to 5"),
         ([(True, 0)], "got True"),
-        ([(2, 2)], "An edge must join two nodes"),
-        ([(0, 1, 2)], "An edge must be a pair"),
-        ([7], "An edge must be a pair"),
+        ([(2, 2)], "var_names must hold pairs of different nodes"),
+        ([(0, 1, 2)], "var_names must hold pairs of nodes"),
+        ([7], "var_names must hold pairs of nodes"),
     ],
 )
-def test_bad_quantities(what: Any, message: str, posterior: Posterior) -> None:
+def test_bad_quantities(var_names: Any, message: str, posterior: Posterior) -> None:
     with pytest.raises(InputError, match=message):
-        plots.trace(posterior, what)
+        plots.trace(posterior, var_names)
 
 
 @pytest.mark.parametrize(
@@ -181,14 +183,16 @@ def test_bad_quantities(what: Any, message: str, posterior: Posterior) -> None:
     [
         (lambda p: plots.edge_forest(p, n_edges=0), "n_edges must be a whole number"),
         (lambda p: plots.edge_forest(p, threshold=2), "threshold must be a number"),
-        (lambda p: plots.edge_forest(p, mass=1), "mass must be a number"),
-        (lambda p: plots.evidence(p, threshold=1), "threshold must be a number greater than 1"),
+        (lambda p: plots.edge_forest(p, ci_prob=1), "ci_prob must be a number"),
         (lambda p: plots.evidence(p, view="round"), "view must be one of"),
         (lambda p: plots.rank(p, n_bins=1), "n_bins must be"),
         (lambda p: plots.autocorrelation(p, max_lag=0), "max_lag must be"),
         (lambda p: plots.degree(p, n_nodes=0), "n_nodes must be"),
         (lambda p: plots.convergence(p, n_named=-1), "n_named must be"),
-        (lambda p: plots.predictive_check(p, [[0, 1]] * 5 + [[1, 0]]), "the 6 columns"),
+        (
+            lambda p: plots.predictive_check(p, [[0, 1]] * 5 + [[1, 0]]),
+            "2 features, but Posterior is expecting 6",
+        ),
     ],
 )
 def test_bad_parameters(
@@ -238,43 +242,62 @@ def test_a_forest_plot_without_edges_has_a_title() -> None:
     render(ax.figure)
 
 
-def test_evidence_at_the_limits() -> None:
-    factor = np.array([np.inf, 10, 9.99, 1, 0.1001, 0.1, 0, np.nan])
-    expected = ["present"] * 2 + ["undecided"] * 3 + ["absent"] * 2 + ["fixed"]
-    assert classify_edges(factor, 10.0).tolist() == expected
-
-
 @pytest.mark.parametrize("view", ["network", "ranked"])
-def test_evidence_counts_edges_of_each_kind(view: str, posterior: Posterior) -> None:
-    ax = plots.evidence(posterior, threshold=3, view=view)
-    factor = posterior.bayes_factor[UPPER]
-    counts = {
-        "present": np.sum(factor >= 3),
-        "undecided": np.sum((factor < 3) & (factor > 1 / 3)),
-        "absent": np.sum(factor <= 1 / 3),
-    }
+def test_evidence_counts_edges_of_each_class(view: str, posterior: Posterior) -> None:
+    ax = plots.evidence(posterior, view=view)
+    counts = count_classes(posterior.bayes_factor[UPPER])
+    assert counts.pop(NOT_ASSESSED) == 0
+    n_inconclusive = counts["inconclusive"]
+    if view == "network":
+        del counts["inconclusive"]
     legend = ax.get_legend()
     assert legend is not None
-    assert [t.get_text() for t in legend.get_texts()] == [f"{k} ({n})" for k, n in counts.items()]
+    expected = [f"{k} ({n})" for k, n in counts.items()]
     if view == "network":
+        expected.append(f"inconclusive ({n_inconclusive}), not drawn")
         lines = [c for c in ax.collections if isinstance(c, LineCollection)]
         drawn = [len(c.get_segments()) for c in lines]
-        assert drawn == [counts["absent"], counts["undecided"], counts["present"]]
-        assert len({str(c.get_linestyles()[0]) for c in lines}) == 3
+        order = ("strong against", "moderate against", "moderate for", "strong for")
+        assert drawn == [counts[name] for name in order]
+        assert len({(str(c.get_linestyles()[0]), c.get_linewidths()[0]) for c in lines}) == 4
     else:
         marks = [line for line in ax.lines if line.get_linestyle() == "None"]
         assert [len(line.get_xdata()) for line in marks] == list(counts.values())
-        assert len({line.get_marker() for line in marks}) == 3
+    assert [t.get_text() for t in legend.get_texts()] == expected
 
 
-def test_infinite_evidence_and_edges_fixed_by_the_prior() -> None:
-    coupling = np.zeros((2, 20, 3))
+@pytest.mark.parametrize(
+    ("n_inconclusive", "n_against", "drawn"),
+    [(40, 30, "against"), (30, 31, "inconclusive"), (31, 31, "")],
+)
+def test_a_network_of_evidence_draws_few_edges(
+    n_inconclusive: int, n_against: int, drawn: str
+) -> None:
+    counts = dict.fromkeys(CLASSES, 0) | {"strong for": 99, "inconclusive": n_inconclusive}
+    counts["strong against"] = n_against
+    found = _drawn_classes(counts, 30)
+    assert found[:2] == ["strong for", "moderate for"]
+    expected = [name for name in CLASSES[2:] if drawn and name.endswith(drawn)]
+    assert found[2:] == expected
+
+
+def test_a_network_of_evidence_up_to_30_nodes() -> None:
+    for n_nodes, kind in ((30, 0), (31, 5)):
+        coupling = np.zeros((2, 4, n_nodes * (n_nodes - 1) // 2))
+        settings = {"inclusion_prior": {"a": 5.0, "b": 5.0, "edges": None}}
+        ax = plots.evidence(made_posterior(coupling, settings=settings))
+        marks = [line for line in ax.lines if line.get_linestyle() == "None"]
+        assert len(marks) == kind
+
+
+def test_strong_evidence_and_edges_fixed_by_the_prior() -> None:
+    coupling = np.zeros((2, 20_000, 3))
     coupling[:, :, 0] = 1.0
     settings = {"inclusion_prior": {"a": 5.0, "b": 5.0, "edges": [None, None, 0.0]}}
     ranked = plots.evidence(made_posterior(coupling, settings=settings), view="ranked")
     render(ranked.figure)
-    heights = {float(y) for line in ranked.lines[2:] for y in line.get_ydata()}
-    assert {-4.0, 4.0} <= heights | {float(y) for line in ranked.lines for y in line.get_ydata()}
+    heights = {float(y) for line in ranked.lines for y in line.get_ydata()}
+    assert {-4.0, 4.0} <= heights
     drawn = plots.evidence(made_posterior(coupling, settings=settings), view="network")
     legend = drawn.get_legend()
     assert legend is not None
@@ -287,7 +310,7 @@ def test_traces_show_every_draw(posterior: Posterior) -> None:
     whole, edge = plots.trace(posterior, ["p0", (0, 1)])
     chains = [line.get_ydata() for line in whole.lines if len(line.get_ydata()) == 150]
     np.testing.assert_array_equal(chains, posterior.draws.p0)
-    present, coupling = posterior.draws.of_edges([0])
+    present, coupling = posterior.of_edges([(0, 1)])
     dots = [line.get_ydata() for line in edge.lines if line.get_marker() == "."]
     np.testing.assert_array_equal(np.concatenate(dots), coupling[present])
     crosses = [line.get_ydata() for line in edge.lines if line.get_marker() == "x"]
@@ -452,12 +475,12 @@ def test_the_predictive_check_shows_the_observed_pairs(
 
 def test_the_predictive_check_detects_misfit(posterior: Posterior, table: pd.DataFrame) -> None:
     other = 1 - table
-    ax = plots.predictive_check(posterior, other.to_numpy(), n_draws=30, n_named=2)
+    ax = plots.predictive_check(posterior, other, n_draws=30, n_named=2)
     n_outside = int(ax.get_title(loc="left").split()[0])
     assert n_outside > 3
     (listed,) = texts(ax)
     assert len(listed.splitlines()) == 3
-    with pytest.raises(InputError, match=r"in their order; found .*feature_names"):
+    with pytest.raises(InputError, match="the same names in another order"):
         plots.predictive_check(posterior, table[NAMES[::-1]])
 
 

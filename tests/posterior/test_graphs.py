@@ -64,23 +64,27 @@ def upper(matrix: NDArray[Any]) -> list[Any]:
 # --- evidence ---------------------------------------------------------------------------------
 
 
-def test_bayes_factors_are_ratios_of_odds() -> None:
-    found = with_probability(0.25, 0.5, 0.9).bayes_factor
-    np.testing.assert_allclose(upper(found), [1.0, 3.0, 27.0])
-    assert np.isnan(np.diag(found)).all()
-
-
-def test_bayes_factors_of_edges_with_given_priors() -> None:
+def test_edges_with_given_priors() -> None:
     prior = {"a": 5.0, "b": 5.0, "edges": [None, 0.2, 1.0]}
     posterior = with_probability(0.8, 0.5, 1.0, prior=prior)
     np.testing.assert_allclose(upper(posterior.prior_inclusion), [0.5, 0.2, 1.0])
-    np.testing.assert_allclose(upper(posterior.bayes_factor), [4.0, 4.0, np.nan])
+    for matrix in (posterior.bayes_factor, posterior.log_bayes_factor_mcse):
+        np.testing.assert_array_equal(np.isnan(upper(matrix)), [False, False, True])
+        assert np.isnan(np.diag(matrix)).all()
 
 
-def test_bayes_factors_with_p0_fixed_and_certain_edges() -> None:
-    prior = {"a": 5.0, "b": 5.0, "edges": 0.1}
-    found = with_probability(0.0, 0.1, 1.0, prior=prior).bayes_factor
-    np.testing.assert_allclose(upper(found), [0.0, 1.0, np.inf])
+def test_recorded_bayes_factors_come_first() -> None:
+    posterior = make_up()
+    n_edges = posterior.draws.n_edges
+    posterior.draws.log_bayes_factor = np.full(n_edges, np.log(4.0))
+    posterior.draws.log_bayes_factor[0] = np.nan
+    posterior.draws.log_bayes_factor_mcse = np.full(n_edges, 0.25)
+    factor, error = upper(posterior.bayes_factor), upper(posterior.log_bayes_factor_mcse)
+    np.testing.assert_allclose(factor[1:], 4.0)
+    np.testing.assert_allclose(error[1:], 0.25)
+    counted = upper(make_up().bayes_factor)
+    assert factor[0] == counted[0] != 4.0
+    assert (posterior.edge_evidence[1:] == "moderate for").all()
 
 
 @pytest.mark.parametrize(
@@ -200,9 +204,50 @@ def test_nothing_present_at_all() -> None:
 def test_means_over_graphs_and_given_presence() -> None:
     posterior = make_up()
     flat = posterior.draws.coupling.reshape(-1, 6)
-    np.testing.assert_allclose(upper(posterior.averaged_coupling), flat.mean(axis=0))
+    np.testing.assert_allclose(upper(posterior.coupling_averaged), flat.mean(axis=0))
     given = [flat[flat[:, edge] != 0, edge].mean() for edge in range(6)]
-    np.testing.assert_allclose(upper(posterior.coupling_mean), given)
+    np.testing.assert_allclose(upper(posterior.coupling_given_presence), given)
+
+
+def test_the_average_over_graphs_is_the_mean_given_presence_times_the_probability() -> None:
+    posterior = with_probability(0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
+    given = np.nan_to_num(posterior.edge_mean)
+    expected = given * [0.0, 0.25, 0.5, 0.75, 0.9, 1.0]
+    np.testing.assert_array_equal(upper(posterior.coupling_averaged), expected)
+    table = posterior.to_dataframe()
+    product = table["coupling_given_presence"].fillna(0) * table["inclusion_probability"]
+    np.testing.assert_allclose(table["coupling_averaged"], product)
+    np.testing.assert_allclose(table["odds_ratio"], np.exp(table["coupling_given_presence"]))
+
+
+def test_draws_of_edges_by_name() -> None:
+    posterior = make_up()
+    present, coupling = posterior.of_edges([("d", "b"), (0, 1)])
+    np.testing.assert_array_equal(present, posterior.draws.present[..., [4, 0]])
+    np.testing.assert_array_equal(coupling, posterior.draws.coupling[..., [4, 0]])
+
+
+@pytest.mark.parametrize(
+    ("edges", "code", "field", "value"),
+    [
+        ([("slep", "work")], "misspelled-node", "closest", "sleep"),
+        ([("Work", "sleep")], "misspelled-node", "closest", "work"),
+        ([("zzz", "work")], "unknown-node", "node", "'zzz'"),
+        ([("work", "work")], "edge-to-itself", "node", "'work'"),
+        (("sleep", "work"), "not-a-pair", "value", "'sleep'"),
+        ("sleep", "not-a-list-of-pairs", "value", "'sleep'"),
+    ],
+)
+def test_edges_that_do_not_exist(edges: Any, code: str, field: str, value: object) -> None:
+    with pytest.raises(InputError) as caught:
+        make_up(names=["sleep", "work", "joy"]).of_edges(edges)
+    assert caught.value.code == code
+    assert caught.value.fields[field] == value
+
+
+def test_a_misspelled_name_gets_the_closest_one() -> None:
+    with pytest.raises(InputError, match=r"no node 'slep'; did you mean 'sleep'\?"):
+        make_up(names=["sleep", "work", "joy"]).of_edges([("slep", "joy")])
 
 
 def shortest(values: NDArray[np.float64], mass: float) -> tuple[float, float]:
@@ -230,7 +275,7 @@ def test_intervals_of_edges_that_are_never_present() -> None:
     posterior = make_up(1, 10, probability=(0.0,) * 6)
     assert np.isnan(upper(posterior.coupling_interval()[0])).all()
     assert upper(posterior.coupling_interval(given_presence=False)[1]) == [0.0] * 6
-    with pytest.raises(InputError, match="mass"):
+    with pytest.raises(InputError, match="ci_prob"):
         posterior.coupling_interval(1.0)
 
 
@@ -275,8 +320,10 @@ def test_the_graph_of_networkx() -> None:
     for i, j in chosen:
         attributes = graph.edges[NAMES[i], NAMES[j]]
         assert attributes["inclusion_probability"] == posterior.inclusion_probability[i, j]
-        assert attributes["coupling"] == posterior.coupling_mean[i, j]
-        assert attributes["weight"] == abs(attributes["coupling"])
+        assert attributes["coupling_given_presence"] == posterior.coupling_given_presence[i, j]
+        assert attributes["coupling_averaged"] == posterior.coupling_averaged[i, j]
+        assert attributes["odds_ratio"] == posterior.odds_ratio[i, j]
+        assert attributes["weight"] == abs(attributes["coupling_given_presence"])
     for k, name in enumerate(NAMES):
         assert graph.nodes[name]["bias"] == posterior.bias_mean[k]
         expected = posterior.degree[..., k].mean()
@@ -349,7 +396,18 @@ def test_graphs_survive_a_round_trip(tmp_path: Path, form: str) -> None:
             assert found.edges[edge][attribute] == pytest.approx(value), attribute
     for name in expected:
         assert found.nodes[name]["bias"] == pytest.approx(expected.nodes[name]["bias"])
+        assert found.nodes[name]["name"] == found.nodes[name]["label"] == name
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_every_value_in_a_graph_file_is_a_finite_number(tmp_path: Path) -> None:
+    """Programs in other languages do not read nan or inf: an edge may never have been drawn."""
+    posterior = make_up(1, 10, probability=(0.0,) * 6)
+    posterior.write_graphml(tmp_path / "network.graphml", 0)
+    edges = nx.read_graphml(tmp_path / "network.graphml").edges.values()
+    assert len(edges) == 6
+    assert all(math.isfinite(value) for edge in edges for value in edge.values())
+    assert all(edge["odds_ratio"] == 1 for edge in edges)
 
 
 @pytest.mark.parametrize("form", ["graphml", "gexf"])

@@ -65,7 +65,7 @@ def test_inclusion_probability_is_symmetric_with_a_zero_diagonal(by_hand: Poster
 
 def test_the_mean_of_a_coupling_is_given_presence(by_hand: Posterior) -> None:
     expected = [[0, 3, np.nan], [3, 0, -0.5], [np.nan, -0.5, 0]]
-    np.testing.assert_array_equal(by_hand.coupling_mean, expected)
+    np.testing.assert_array_equal(by_hand.coupling_given_presence, expected)
 
 
 def test_biases_and_density(by_hand: Posterior) -> None:
@@ -76,7 +76,9 @@ def test_biases_and_density(by_hand: Posterior) -> None:
 def test_the_table_summarizes_the_draws(by_hand: Posterior) -> None:
     table = by_hand.to_dataframe()
     assert list(table.columns) == [
-        "node_1", "node_2", "inclusion_probability", "mean", "sd", "lower", "upper", "rhat", "ess",
+        "node_1", "node_2", "inclusion_probability", "bayes_factor", "log_bayes_factor_mcse",
+        "evidence", "coupling_given_presence", "sd_given_presence", "lower_given_presence",
+        "upper_given_presence", "coupling_averaged", "odds_ratio", "rhat", "ess",
     ]  # fmt: skip
     assert list(zip(table["node_1"], table["node_2"], strict=True)) == [
         ("a", "b"),
@@ -84,11 +86,13 @@ def test_the_table_summarizes_the_draws(by_hand: Posterior) -> None:
         ("a", "c"),
     ]
     np.testing.assert_array_equal(table["inclusion_probability"], [0.75, 0.25, 0])
-    np.testing.assert_array_equal(table["mean"], [3, -0.5, np.nan])
+    np.testing.assert_array_equal(table["coupling_given_presence"], [3, -0.5, np.nan])
+    np.testing.assert_array_equal(table["coupling_averaged"], [2.25, -0.125, 0])
+    np.testing.assert_allclose(table["odds_ratio"], [np.exp(3), np.exp(-0.5), np.nan])
     # one draw of b - c has a mean but no sd
-    np.testing.assert_allclose(table["sd"], [np.std([1, 2, 6]), np.nan, np.nan])
-    np.testing.assert_array_equal(table["lower"], [1, np.nan, np.nan])
-    np.testing.assert_array_equal(table["upper"], [6, np.nan, np.nan])
+    np.testing.assert_allclose(table["sd_given_presence"], [np.std([1, 2, 6]), np.nan, np.nan])
+    np.testing.assert_array_equal(table["lower_given_presence"], [1, np.nan, np.nan])
+    np.testing.assert_array_equal(table["upper_given_presence"], [6, np.nan, np.nan])
     assert table["rhat"].isna().all()
     assert table["ess"].isna().all()
 
@@ -97,14 +101,14 @@ def test_edges_of_equal_probability_are_listed_by_strength() -> None:
     present = np.ones((2, 10, 3), dtype=bool)
     coupling = np.broadcast_to([0.5, -2.0, 1.0], present.shape)
     table = posterior_of(present, coupling).to_dataframe()
-    assert list(table["mean"]) == [-2.0, 1.0, 0.5]
+    assert list(table["coupling_given_presence"]) == [-2.0, 1.0, 0.5]
 
 
 def test_the_interval_is_the_shortest_that_holds_95_percent() -> None:
     present = np.ones((1, 100, 1), dtype=bool)
     values = np.concatenate([np.linspace(0, 1, 96), [10, 20, 30, 40]])
     table = posterior_of(present, values.reshape(1, 100, 1), ["a", "b"]).to_dataframe()
-    assert (table["lower"][0], table["upper"][0]) == (0, 1)
+    assert (table["lower_given_presence"][0], table["upper_given_presence"][0]) == (0, 1)
 
 
 # --- diagnostics ------------------------------------------------------------------------------

@@ -3,18 +3,23 @@
 import json
 import math
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import arviz_stats
 import h5py
 import numpy as np
 import pytest
 import xarray as xr
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from made_up_posteriors import make_up
-from slabfield import Posterior, SpikeSlabMRF, datasets, load_posterior
+from slabfield import Posterior, SpikeSlabMRF, datasets, evaluate, load_posterior
+from slabfield.encoding import Variable
+from slabfield.posterior import arviz_groups
 from slabfield.posterior import datatree as tree_module
 from slabfield.posterior.integrity import CHECKSUM_LENGTH, FORMAT, append_checksum
 from slabfield.posterior.storage import save_posterior
@@ -24,13 +29,15 @@ from slabfield.validation import InputError
 def assert_same(one: Posterior, other: Posterior) -> None:
     """Compare bit by bit: -0.0 is not 0.0 here, and NaN equals itself."""
     assert one.feature_names == other.feature_names
+    assert one.encoder == other.encoder
     assert one.settings == other.settings
     assert one.info == other.info
     a, b = one.draws, other.draws
     assert (a.n_chains, a.n_draws, a.values.shape) == (b.n_chains, b.n_draws, b.values.shape)
     np.testing.assert_array_equal(a.values.indptr, b.values.indptr)
     np.testing.assert_array_equal(a.values.indices, b.values.indices)
-    for name in ("bias", "p0", "sigma0", "potential", "conditional_probability"):
+    for name in ("bias", "p0", "sigma0", "potential", "conditional_probability",
+                 "log_bayes_factor", "log_bayes_factor_mcse"):  # fmt: skip
         assert getattr(a, name).tobytes() == getattr(b, name).tobytes(), name
         assert getattr(a, name).shape == getattr(b, name).shape
     assert a.values.data.tobytes() == b.values.data.tobytes()
@@ -123,7 +130,7 @@ def test_many_edges_have_no_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tree_module, "MAX_NAMED", 2)
     tree = make_up().to_datatree()
     assert "edge" not in tree["posterior"].coords
-    assert tree["posterior/node_2"].values.tolist() == [1, 2, 2]
+    assert tree["inclusion/node_2"].values.tolist() == [1, 2, 2]
 
 
 def test_saving_twice_gives_identical_files(saved: Path, tmp_path: Path) -> None:
@@ -156,7 +163,7 @@ def test_xarray_opens_it(saved: Path) -> None:
         group = tree["posterior"]
         assert group["coupling"].dims == group["present"].dims == ("chain", "draw", "edge")
         assert group["bias"].dims == ("chain", "draw", "node")
-        assert group["present"].dtype == bool
+        assert group["present"].dtype == np.int8
         np.testing.assert_array_equal(group["present"], posterior.draws.present)
         np.testing.assert_array_equal(group["coupling"], posterior.draws.coupling)
         assert group["edge"].values.tolist() == ["sleep - work", "sleep - joy", "work - joy"]
@@ -183,10 +190,30 @@ def test_sparse_draws_are_documented_and_can_be_reconstructed(tmp_path: Path) ->
 
 
 def test_arviz_accepts_the_tree() -> None:
-    arviz_base = pytest.importorskip("arviz_base")
+    import arviz_base
+
     posterior = make_up()
     flat = arviz_base.extract(posterior.to_datatree(), var_names=["coupling", "p0"])
     assert flat["coupling"].sizes == {"edge": 3, "sample": 10}
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # an edge that is always there
+def test_arviz_summarizes_a_saved_file(tmp_path: Path) -> None:
+    rows = datasets.make_block(80, random_state=1, n_groups=1).rows
+    posterior = SpikeSlabMRF(n_draws=300, random_state=1).fit(rows).posterior_
+    posterior.save(tmp_path / "posterior.nc")
+    with xr.open_datatree(tmp_path / "posterior.nc") as tree:
+        table = arviz_stats.summary(tree, ci_prob=0.9, ci_kind="eti", round_to="none")
+        densest = arviz_stats.hdi(tree["posterior"].to_dataset(), prob=0.9)["coupling"]
+    assert len(table) == 2 * 6 + 4 + 2
+    coupling = table.loc["coupling[x0 - x1]"]
+    assert coupling["mean"] == pytest.approx(posterior.averaged_coupling[0, 1])
+    ends = np.quantile(posterior.draws.coupling[..., 0], [0.05, 0.95])
+    assert coupling[["eti90_lb", "eti90_ub"]].to_numpy() == pytest.approx(ends)
+    ours = [bound[0, 1] for bound in posterior.coupling_interval(0.9, given_presence=False)]
+    assert densest.sel(edge="x0 - x1").to_numpy() == pytest.approx(ours)
+    present = table.loc["present[x0 - x1]", "mean"]
+    assert present == pytest.approx(posterior.visit_share[0])
 
 
 # --- writing ----------------------------------------------------------------------------------
@@ -227,7 +254,7 @@ def test_invalid_targets(tmp_path: Path, name: str, expected: str) -> None:
 def test_files_that_are_not_posteriors(tmp_path: Path) -> None:
     path = tmp_path / "file.nc"
     assert "found no such file" in error_message(path)
-    assert "found a folder" in error_message(tmp_path)
+    assert "found a folder without it" in error_message(tmp_path)
     path.write_bytes(b"")
     assert "found an empty file" in error_message(path)
     path.write_text("node_1,node_2\n")
@@ -269,12 +296,14 @@ def test_bytes_added_or_swapped(saved: Path) -> None:
         error_message(saved)
 
 
-def test_a_newer_format(saved: Path) -> None:
+@pytest.mark.parametrize("version", [FORMAT - 1, FORMAT + 1])
+def test_another_format(saved: Path, version: int) -> None:
     saved.write_bytes(saved.read_bytes()[:-CHECKSUM_LENGTH])
-    append_checksum(saved, FORMAT + 1)
-    message = error_message(saved)
-    assert f"has format {FORMAT + 1}; this version of slabfield reads up to" in message
-    assert "Install a newer slabfield" in message
+    append_checksum(saved, version)
+    with pytest.raises(InputError) as caught:
+        load_posterior(saved)
+    assert caught.value.message.code == "posterior-of-another-format"
+    assert caught.value.message.fields["found"] == version
 
 
 # --- valid checksum, invalid content ----------------------------------------------------------
@@ -306,13 +335,20 @@ def link_elsewhere(file: h5py.File) -> None:
     file["posterior/bias"] = h5py.ExternalLink("/etc/other.nc", "/bias")
 
 
+def encoder(**changes: Any) -> Callable[[h5py.File], None]:
+    records = [Variable.binary(name, (0, 1)).as_record() for name in ("sleep", "work", "joy")]
+    records[0] |= changes
+    return text("run/encoder", json.dumps({"variables": records, "has_names": True}))
+
+
 def many_nodes(file: h5py.File) -> None:
-    text("run/feature_names", json.dumps(["x"] * 100_000))(file)
+    record = Variable.binary("x", (0, 1)).as_record()
+    text("run/encoder", json.dumps({"variables": [record] * 100_000, "has_names": True}))(file)
     huge("inclusion/conditional_probability", (math.comb(100_000, 2),))(file)
 
 
 WRONG: dict[str, tuple[Callable[[h5py.File], None], str]] = {
-    "no group": (lambda file: file.__delitem__("run"), "no run/feature_names"),
+    "no group": (lambda file: file.__delitem__("run"), "no run/encoder"),
     "no array": (lambda file: file.__delitem__("posterior/bias"), "no posterior/bias"),
     "link": (link_elsewhere, "no posterior/bias"),
     "axes": (replace("posterior/p0", np.zeros(10)), "posterior/p0 of shape (10,)"),
@@ -323,7 +359,10 @@ WRONG: dict[str, tuple[Callable[[h5py.File], None], str]] = {
     "bytes": (replace("run/info", np.full(3, b"\xff", "S1")), "can't decode byte 0xff"),
     "json": (text("run/info", "[{]"), "Expecting property name"),
     "nested": (text("run/info", "[" * 100_000), "recursion"),
-    "names": (text("run/feature_names", "[1, 2, 3]"), "node names that are not text"),
+    "names": (encoder(name=3), "a variable whose name is not text"),
+    "labels": (encoder(labels=["no"]), "1 labels but 2 scores of 'sleep'"),
+    "kind": (encoder(kind="color"), "variable 'sleep' of unknown kind 'color'"),
+    "no variables": (text("run/encoder", "[1, 2]"), "list indices must be integers"),
     "settings": (text("run/settings", "3"), "settings or info of the wrong type"),
     "start": (replace("sparse/start", np.arange(11)[::-1].copy()), "sparse draws out of order"),
     "edge": (replace("sparse/edge_number", np.full(10, 3, "i4")), "sparse draws out of order"),
@@ -378,7 +417,99 @@ def test_the_tree_has_the_groups_of_arviz() -> None:
     again = tree["posterior_predictive/pair_frequency"]
     assert again.dims == ("chain", "draw", "edge")
     np.testing.assert_allclose(again.mean(("chain", "draw")), both, atol=0.08)
+    np.testing.assert_array_equal(tree["observed_data/x"], data.rows)
     assert "observed_data" not in posterior.to_datatree()
+
+
+# --- likelihoods of rows ----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def with_rows() -> tuple[Posterior, NDArray[np.uint8], xr.DataTree]:
+    rows = datasets.make_block(80, random_state=1, n_groups=1).rows
+    posterior = SpikeSlabMRF(n_draws=300, random_state=1).fit(rows).posterior_
+    return posterior, rows, posterior.to_datatree(X=rows)
+
+
+def test_pointwise_groups_hold_what_their_names_say(
+    with_rows: tuple[Posterior, NDArray[np.uint8], xr.DataTree],
+) -> None:
+    posterior, rows, tree = with_rows
+    exact, pseudo = tree["log_likelihood/x"], tree["pseudo_log_likelihood/x"]
+    assert exact.dims == pseudo.dims == ("chain", "draw", "row")
+    assert exact.sizes == {"chain": 4, "draw": 250, "row": 80}
+    assert tree["log_likelihood"].attrs["method"] == "enumeration"
+    assert float(tree["log_partition/standard_error"].max()) == 0
+    for chain, k in ((0, 0), (2, 100), (3, 249)):
+        draw = int(exact["draw"][k])
+        field = posterior.fields()[chain * 300 + draw]
+        values = evaluate.conditional_log_likelihood(field, rows)
+        np.testing.assert_allclose(exact[chain, k], values)
+        values = evaluate.pseudo_log_likelihood(field, rows)
+        np.testing.assert_allclose(pseudo[chain, k], values)
+    assert int(exact["draw"][-1]) == 299
+
+
+def test_leave_one_out_equals_fits_without_a_row(
+    with_rows: tuple[Posterior, NDArray[np.uint8], xr.DataTree],
+) -> None:
+    posterior, rows, tree = with_rows
+    found = arviz_stats.loo(tree, pointwise=True)
+    fitted = evaluate.log_likelihood(posterior.fields(), rows).values
+    worst = np.argsort(fitted)[:3]
+    without = []
+    for row in worst:
+        fit = SpikeSlabMRF(n_draws=300, random_state=2).fit(np.delete(rows, row, axis=0))
+        fields = fit.posterior_.fields()
+        without.append(evaluate.log_likelihood(fields, rows[[row]]).values[0])
+    np.testing.assert_allclose(found.elpd_i.to_numpy()[worst], without, atol=0.15)
+    assert np.all(fitted[worst] > np.add(without, 0.15))  # the test has power
+
+
+def test_a_tree_with_rows_goes_to_a_file_and_back(
+    with_rows: tuple[Posterior, NDArray[np.uint8], xr.DataTree], tmp_path: Path
+) -> None:
+    _, rows, tree = with_rows
+    tree.to_netcdf(tmp_path / "tree.nc", engine="h5netcdf")
+    with xr.open_datatree(tmp_path / "tree.nc") as again:
+        assert set(again.children) == set(tree.children)
+        np.testing.assert_array_equal(again["observed_data/x"], rows)
+        assert arviz_stats.loo(again).elpd == pytest.approx(arviz_stats.loo(tree).elpd)
+
+
+def test_no_pseudo_likelihood_is_called_a_likelihood() -> None:
+    rows = datasets.make_block(80, random_state=1, n_groups=1).rows
+    fit = SpikeSlabMRF(likelihood="pseudo", n_draws=50, n_warmup=20, n_chains=2, random_state=1)
+    posterior = fit.fit(rows).posterior_
+    tree = posterior.to_datatree(X=rows)
+    assert "pseudo_log_likelihood" in tree
+    assert "log_likelihood" not in tree
+    with pytest.raises(TypeError, match="log likelihood not found"):
+        arviz_stats.loo(tree)
+    asked = posterior.to_datatree(X=rows, log_likelihood=True, n_draws=20)
+    assert asked["log_likelihood/x"].sizes == {"chain": 2, "draw": 10, "row": 80}
+    assert "log_likelihood" not in posterior.to_datatree(X=rows, log_likelihood=False)
+
+
+def test_annealed_likelihoods_have_their_error(
+    with_rows: tuple[Posterior, NDArray[np.uint8], xr.DataTree], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    posterior, rows, _ = with_rows
+    exact = posterior.to_datatree(X=rows, n_draws=40)
+    annealing = partial(evaluate.log_partition, method="annealing", n_temperatures=100)
+    monkeypatch.setattr(arviz_groups, "log_partition", annealing)
+    tree = posterior.to_datatree(X=rows, n_draws=40)
+    assert tree["log_likelihood"].attrs["method"] == "annealing"
+    error = tree["log_partition/standard_error"].to_numpy()
+    assert np.all(error > 0)
+    assert tree["log_likelihood"].attrs["largest_standard_error"] == error.max()
+    off = (tree["log_likelihood/x"] - exact["log_likelihood/x"]).to_numpy()
+    assert np.ptp(off, axis=-1).max() < 1e-9  # the same in all rows
+    z_scores = off[..., 0] / error
+    assert 0.5 < np.sqrt(np.mean(z_scores**2)) < 1.6
+    np.testing.assert_allclose(
+        off[..., 0], exact["log_partition/value"] - tree["log_partition/value"], atol=1e-9
+    )
 
 
 def test_fixed_hyperparameters_are_fixed_in_the_prior_group() -> None:

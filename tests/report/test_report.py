@@ -72,12 +72,18 @@ def test_the_data_of_the_page_are_those_of_the_posterior(posterior: Posterior) -
     names = posterior.feature_names
     assert page["nodes"]["name"] == names
     pairs = [(names[i], names[j]) for i, j in zip(first, second, strict=True)]
-    for name in ("mean", "lower", "upper", "rhat", "ess"):
+    for name in (
+        "coupling_given_presence", "lower_given_presence", "upper_given_presence",
+        "coupling_averaged", "odds_ratio", "rhat", "ess",
+    ):  # fmt: skip
         expected = [table.loc[pair, name] for pair in pairs]
         np.testing.assert_allclose(as_floats(edges[name]), expected, rtol=1e-5, err_msg=name)
     factor = posterior.bayes_factor[first, second]
     np.testing.assert_allclose(as_floats(edges["factor"]), factor, rtol=1e-5)
-    assert np.isinf(factor).any()
+    assert np.isfinite(factor).all()
+    assert edges["evidence"] == posterior.edge_evidence.tolist()
+    error = posterior.log_bayes_factor_mcse[first, second]
+    np.testing.assert_allclose(as_floats(edges["mcse"]), error, rtol=1e-5)
     assert np.isnan(posterior.edge_mean).any()
     np.testing.assert_allclose(page["nodes"]["bias"], posterior.bias_mean, rtol=1e-5)
 
@@ -85,7 +91,7 @@ def test_the_data_of_the_page_are_those_of_the_posterior(posterior: Posterior) -
 def test_report_and_plot_place_nodes_alike(posterior: Posterior) -> None:
     nodes = report_payload(posterior)["nodes"]
     places = np.column_stack([nodes["x"], nodes["y"]])
-    strength = np.nan_to_num(posterior.coupling_mean)
+    strength = np.nan_to_num(posterior.coupling_given_presence)
     shared = place_network(posterior.inclusion_probability, strength)
     np.testing.assert_allclose(places, shared, atol=1e-4)
     # The plot moves nodes a little where their names would overlap
@@ -174,12 +180,14 @@ def test_only_the_most_probable_edges_are_kept_where_there_are_too_many(
 
 
 def test_the_summary_counts_edges(posterior: Posterior) -> None:
-    probability = posterior.edge_probability
-    supported, absent = np.sum(probability >= 0.9), np.sum(probability <= 0.1)
+    factor = posterior.edge_bayes_factor
+    supported, absent = np.sum(factor > 10), np.sum(factor < 0.1)
     text = sentences(posterior)[0]
-    assert f"Of 36 possible edges, {supported} are supported" in text
-    assert f"{36 - supported - absent} undecided (between 0.1 and 0.9)" in text
-    assert f"{absent} likely absent" in text
+    assert f"Of 36 possible edges, the data give strong evidence for {supported} (" in text
+    assert f"strong evidence against {absent} (below 1/10)" in text
+    page = Page(make_page(posterior)).text
+    assert text in page
+    assert f"{np.sum((factor >= 1 / 3) & (factor <= 3))}inconclusive" in re.sub(r"\s", "", page)
 
 
 def test_the_verdict_says_what_to_do() -> None:
@@ -237,7 +245,7 @@ def test_the_report_describes_the_coding_of_columns() -> None:
 def test_small_and_short_runs_have_pages_too(n_nodes: int, n_chains: int, n_draws: int) -> None:
     posterior = made_up(n_nodes, n_chains=n_chains, n_draws=n_draws)
     payload = Page(make_page(posterior)).payload
-    assert len(payload["edges"]["mean"]) == n_nodes * (n_nodes - 1) // 2
+    assert len(payload["edges"]["coupling_given_presence"]) == n_nodes * (n_nodes - 1) // 2
     assert len(payload["convergence"]["traces"][0]["chains"]) == n_chains
 
 
@@ -248,7 +256,7 @@ def test_a_run_without_settings_and_without_edges() -> None:
     )
     page = Page(make_page(Posterior(draws, ["a", "b", "c"], {})))
     payload = page.payload
-    assert payload["edges"]["factor"] == payload["edges"]["mean"] == [None] * 3
+    assert payload["edges"]["factor"] == payload["edges"]["coupling_given_presence"] == [None] * 3
     assert [part["fixed"] for part in payload["convergence"]["global"]] == [True] * 4
     assert payload["convergence"]["worst"] == []
     assert "engine: unknown" in page.text
@@ -274,12 +282,30 @@ def test_the_command_writes_beside_the_posterior_or_to_out(
     assert str(tmp_path / "report.html") in result.output.replace("\n", "")
     page = (tmp_path / "report.html").read_text("utf-8")
     assert page == make_page(posterior)
+    (tmp_path / "report.html").unlink()
+    result = CliRunner().invoke(app, ["report", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "report.html").read_text("utf-8") == page
     other = tmp_path / "other.html"
     result = CliRunner().invoke(
         app, ["report", str(tmp_path / "posterior.nc"), "--out", str(other)]
     )
     assert result.exit_code == 0
     assert other.read_text("utf-8") == page
+
+
+def test_the_command_redraws_the_plots(posterior: Posterior, tmp_path: Path) -> None:
+    posterior.save(tmp_path / "posterior.nc")
+    again = tmp_path / "again"
+    again.mkdir()
+    options = ["--threshold", "0.8", "--format", "svg,pdf", "--out", str(again / "page.html")]
+    result = CliRunner().invoke(app, ["report", str(tmp_path), *options])
+    assert result.exit_code == 0, result.output
+    names = ["network", "inclusion", "forest", "evidence", "convergence"]
+    files = {f"{name}.{form}" for name in names for form in ("svg", "pdf")}
+    assert {path.name for path in again.iterdir()} == {"page.html", *files}
+    assert Page((again / "page.html").read_text("utf-8")).payload["network"]["threshold"] == 0.8
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["posterior.nc"]
 
 
 @pytest.mark.parametrize(
@@ -289,6 +315,9 @@ def test_the_command_writes_beside_the_posterior_or_to_out(
         (["not.nc"], "must be a posterior"),
         (["not.nc", "--out", "nowhere/report.html"], "must lie in a folder that exists"),
         (["not.nc", "--out", "."], "is a folder"),
+        (["."], "without it"),
+        (["not.nc", "--threshold", "nan"], "--threshold"),
+        (["not.nc", "--format", "gif"], "--format must be one or more of png, svg, pdf"),
     ],
 )
 def test_bad_input_is_exit_code_2(

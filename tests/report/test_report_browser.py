@@ -1,7 +1,6 @@
 """The report in headless Chromium: what it shows, how it responds, and that it is safe."""
 
 import json
-import shutil
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -13,23 +12,19 @@ import numpy as np
 import pytest
 
 from report_helpers import HOSTILE, made_up
+from skips import CHROMIUM, DRIVER, NEEDS_BROWSER, require
 from slabfield import Posterior
+from slabfield.posterior.evidence_classes import count_classes
 from slabfield.report import write_report
 
-webdriver = pytest.importorskip("selenium.webdriver")
+webdriver = require("selenium.webdriver")
 from selenium.webdriver.chrome.service import Service  # noqa: E402
 from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 from selenium.webdriver.support.ui import Select  # noqa: E402
 
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-DRIVER = shutil.which("chromedriver")
-
-pytestmark = pytest.mark.skipif(
-    not (CHROMIUM and DRIVER),
-    reason="chromium and chromedriver are not installed (Debian: chromium, chromium-driver)",
-)
+pytestmark = NEEDS_BROWSER
 
 ARGUMENTS = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
@@ -250,19 +245,21 @@ def test_the_table_sorts(opened: Opener) -> None:
     first_column = "#edge-table tbody td:first-child"
     assert len(texts(driver, first_column)) == 20
     assert texts(driver, first_column) == edge[:20]
-    heading = driver.find_elements(By.CSS_SELECTOR, "#edge-table th button")[3]
+    heading = driver.find_elements(By.CSS_SELECTOR, "#edge-table th button")[4]
     for direction, ascending in (("descending", False), ("ascending", True)):
         heading.click()
         wait_until_drawn(driver)
-        by_mean = table.sort_values("mean", ascending=ascending, na_position="last")
+        by_mean = table.sort_values(
+            "coupling_given_presence", ascending=ascending, na_position="last"
+        )
         expected = [edge[k] for k in by_mean.index]
         assert texts(driver, first_column) == expected[:20]
-        head = driver.find_elements(By.CSS_SELECTOR, "#edge-table th")[3]
+        head = driver.find_elements(By.CSS_SELECTOR, "#edge-table th")[4]
         assert head.get_attribute("aria-sort") == direction
     find(driver, "#last-page").click()
     wait_until_drawn(driver)
     assert texts(driver, first_column) == expected[60:]
-    assert texts(driver, "#edge-table tbody tr:last-child td:nth-child(4)") == ["–"]  # noqa: RUF001
+    assert texts(driver, "#edge-table tbody tr:last-child td:nth-child(5)") == ["–"]  # noqa: RUF001
 
 
 def test_the_table_filters(opened: Opener) -> None:
@@ -277,13 +274,12 @@ def test_the_table_filters(opened: Opener) -> None:
     wait_until_drawn(driver)
     assert texts(driver, "#edge-range") == ["No edge matches."]
     set_value(driver, "#search", "")  # type: ignore[arg-type]
-    probability = posterior.edge_probability
-    expected = {
-        "supported": np.sum(probability >= 0.9),
-        "undecided": np.sum((probability > 0.1) & (probability < 0.9)),
-        "absent": np.sum(probability <= 0.1),
-    }
-    for kind, count in expected.items():
+    counts = count_classes(posterior.edge_bayes_factor)
+    assert counts["strong for"] > 1
+    assert counts["inconclusive"] > 1
+    assert counts["strong against"] > 1
+    for kind in ("strong for", "inconclusive", "strong against"):
+        count = counts[kind]
         Select(find(driver, "#kind")).select_by_value(kind)
         wait_until_drawn(driver)
         assert f"of {count} edges" in texts(driver, "#edge-range")[0]

@@ -268,7 +268,7 @@ def test_a_fit_agrees_with_the_estimator() -> None:
     model.fit(data.train)
     upper = np.triu_indices(12, 1)
     np.testing.assert_array_equal(found["edges"], model.coupling_[upper])
-    fields = evaluate.draw_fields(model.posterior_)
+    fields = model.posterior_.fields(100)
     assert found["cll_bayes"] == evaluate.conditional_log_likelihood(fields, data.test).mean()
     table = model.posterior_.to_dataframe()
     expected = np.sort(table.loc[table["sd"].notna(), "sd"])

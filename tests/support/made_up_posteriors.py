@@ -32,6 +32,8 @@ def make_up(
     p0[0, 0], potential[-1, -1] = np.nan, -np.inf
     draws = Draws.from_dense(coupling, present, bias, p0, sigma0, potential)
     draws.conditional_probability = np.where(rng.random(n_edges) < 0.5, np.nan, 0.125)
+    draws.log_bayes_factor = np.where(rng.random(n_edges) < 0.5, np.nan, 0.1 + 0.2)
+    draws.log_bayes_factor_mcse = np.where(np.isnan(draws.log_bayes_factor), np.nan, 1 / 3)
     return Posterior(
         draws, names, dict(SETTINGS), [{"added": k, "noise": 0.1 * k} for k in range(3)]
     )

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
 from slabfield import encoding, validation
+from slabfield.baselines.complete_rows import code_complete
 from slabfield.baselines.node_solver import NodePath, largest_strengths, scores, solve_node
 from slabfield.baselines.path import (
     RegularizationPath,
@@ -96,6 +97,12 @@ class L1Neighborhood(FieldModel):
         Largest duality gap at which a problem counts as solved, relative to the objective.
     binarize : number, "median" or dict, optional
         Turn numeric columns into 1 where the value is at least this; a dict names columns.
+    na : {"error", "drop"}
+        Refuse missing entries, or drop the rows that have any.
+    na_values : value, list or dict, optional
+        Values that stand for missing answers, such as 99; a dict names columns.
+    levels : dict, optional
+        All answers of the columns it names, in their order.
     random_state : int, RandomState, Generator or None
         Seed of the folds.
     n_jobs : int, optional
@@ -143,6 +150,9 @@ class L1Neighborhood(FieldModel):
         binarize: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
+        na: str = "error",
+        na_values: Any = None,
+        levels: Any = None,
     ) -> None:
         self.rule = rule
         self.select = select
@@ -154,6 +164,9 @@ class L1Neighborhood(FieldModel):
         self.smallest = smallest
         self.tolerance = tolerance
         self.binarize = binarize
+        self.na = na
+        self.na_values = na_values
+        self.levels = levels
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -222,7 +235,7 @@ class L1Neighborhood(FieldModel):
         validation.check_choice("rule", self.rule, RULES)
         check_settings(self, SELECTIONS)
         validation.check_number("gamma", self.gamma, 0.0)
-        table = encoding.code_binary(X, self.binarize)
+        table = code_complete(self, X)
         return table, np.ascontiguousarray(table.rows.T)
 
     def _grid(self, largest: float, columns: NDArray[np.uint8]) -> Array:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
 from slabfield import encoding
+from slabfield.baselines.complete_rows import code_complete
 from slabfield.baselines.path import (
     RegularizationPath,
     check_settings,
@@ -63,6 +64,12 @@ class L1PseudoLikelihood(FieldModel):
         Largest duality gap at which a problem counts as solved, relative to the objective.
     binarize : number, "median" or dict, optional
         Turn numeric columns into 1 where the value is at least this; a dict names columns.
+    na : {"error", "drop"}
+        Refuse missing entries, or drop the rows that have any.
+    na_values : value, list or dict, optional
+        Values that stand for missing answers, such as 99; a dict names columns.
+    levels : dict, optional
+        All answers of the columns it names, in their order.
     random_state : int, RandomState, Generator or None
         Seed of the folds.
     n_jobs : int, optional
@@ -106,6 +113,9 @@ class L1PseudoLikelihood(FieldModel):
         binarize: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
+        na: str = "error",
+        na_values: Any = None,
+        levels: Any = None,
     ) -> None:
         self.select = select
         self.strength = strength
@@ -114,6 +124,9 @@ class L1PseudoLikelihood(FieldModel):
         self.smallest = smallest
         self.tolerance = tolerance
         self.binarize = binarize
+        self.na = na
+        self.na_values = na_values
+        self.levels = levels
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -137,7 +150,7 @@ class L1PseudoLikelihood(FieldModel):
             return self._fit(X)
 
     def _fit(self, X: Any) -> L1PseudoLikelihood:
-        table = encoding.code_binary(X, self.binarize)
+        table = code_complete(self, X)
         solver = PairSolver(table.rows, self.tolerance, MOST_STEPS)
         largest = solver.largest_strength()
         if self.strength is not None:
@@ -180,7 +193,7 @@ class L1PseudoLikelihood(FieldModel):
         (2,)
         """
         check_settings(self, SELECTIONS)
-        rows = encoding.code_binary(X, self.binarize).rows
+        rows = code_complete(self, X).rows
         solver = PairSolver(rows, self.tolerance, MOST_STEPS)
         if strengths is None:
             grid = self._grid(solver.largest_strength(), rows)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import minimum_spanning_tree
 
 from slabfield import encoding, validation
+from slabfield.baselines.complete_rows import code_complete
 from slabfield.estimators import FieldModel
 
 Array = NDArray[np.float64]
@@ -32,6 +33,12 @@ class ChowLiuTree(FieldModel):
         maximum likelihood, for which every cell of every edge of the tree must occur.
     binarize : number, "median" or dict, optional
         Turn numeric columns into 1 where the value is at least this; a dict names columns.
+    na : {"error", "drop"}
+        Refuse missing entries, or drop the rows that have any.
+    na_values : value, list or dict, optional
+        Values that stand for missing answers, such as 99; a dict names columns.
+    levels : dict, optional
+        All answers of the columns it names, in their order.
 
     Attributes
     ----------
@@ -59,9 +66,19 @@ class ChowLiuTree(FieldModel):
     (11, 2)
     """
 
-    def __init__(self, smoothing: float = 1.0, binarize: Any = None) -> None:
+    def __init__(
+        self,
+        smoothing: float = 1.0,
+        binarize: Any = None,
+        na: str = "error",
+        na_values: Any = None,
+        levels: Any = None,
+    ) -> None:
         self.smoothing = smoothing
         self.binarize = binarize
+        self.na = na
+        self.na_values = na_values
+        self.levels = levels
 
     def fit(self, X: Any, y: Any = None) -> ChowLiuTree:
         """Find the tree and its parameters; y is ignored.
@@ -78,7 +95,7 @@ class ChowLiuTree(FieldModel):
             Itself, fitted.
         """
         validation.check_number("smoothing", self.smoothing, 0.0)
-        table = encoding.code_binary(X, self.binarize)
+        table = code_complete(self, X)
         cells = pair_tables(table.rows, float(self.smoothing))
         self.edges_ = _spanning_tree(mutual_information(cells))
         _refuse_empty(cells, self.edges_, table.names)

@@ -26,6 +26,7 @@ from slabfield.chains.chunks import chunks
 from slabfield.chains.collapsed_chain import CollapsedChain, sizes_of
 from slabfield.chains.draw_buffer import DrawBuffer
 from slabfield.chains.paper_chain import PaperChain
+from slabfield.chains.run_clock import NEVER, Deadline
 from slabfield.chains.validate_state import check_state, template_of
 from slabfield.configuration import Settings
 from slabfield.draws import ChainDraws
@@ -34,6 +35,7 @@ from slabfield.models.protocol import Sums
 from slabfield.moves.block_sweep import Plan
 from slabfield.moves.chain_state import ChainState, Info
 from slabfield.moves.edge_gibbs import Block, InclusionStats
+from slabfield.moves.evidence_sums import EvidenceSums
 from slabfield.moves.imputation import MissingEntries
 from slabfield.moves.iteration import NotFinite, check_finite
 from slabfield.problem import Problem, complete
@@ -65,6 +67,15 @@ class ChainResult(NamedTuple):
         return np.where(
             self.inclusion_stats.visits > 0, self.inclusion_stats.mean_probability, np.nan
         )
+
+    @property
+    def evidence_means(self) -> NDArray[np.float64]:
+        """Sums for Bayes factors per visit, (batches, edges, 2); NaN where there are none."""
+        if self.inclusion_stats is None:
+            return np.full((1, self.record.indicators.shape[1], 2), np.nan)
+        visits = self.inclusion_stats.visits[:, None]
+        sums = self.inclusion_stats.evidence.begun
+        return np.where(visits > 0, sums / np.maximum(visits, 1), np.nan)
 
 
 class Scheme(Protocol):
@@ -104,7 +115,7 @@ def scheme_of(settings: Settings) -> Scheme:
 
 KINDS: tuple[type, ...] = (
     *(CollapsedChain, PaperChain, ChainState, Problem, Sums, MissingEntries, SparseState),
-    *(Block, Laplace, Plan, InclusionStats),
+    *(Block, Laplace, Plan, InclusionStats, EvidenceSums),
     *(kind for engine in collapsed_warmup.ENGINES.values() for kind in engine.KINDS),
     *paper_chain.KINDS,
 )
@@ -125,7 +136,7 @@ class ChainRun:
 
     With a file it continues from the state in it, writes its state there from time to time, and
     stops between two chunks on request. Warm-up ends early if it takes longer than ``patience``, in
-    seconds.
+    seconds without compilation.
 
     The state is checked after every chunk. A chain whose state is not finite is restarted, once,
     with other random numbers; nothing of such a state is kept or written.
@@ -155,7 +166,7 @@ class ChainRun:
         file: ChainFile | None = None,
         patience: float = inf,
     ) -> None:
-        begin, until = time.thread_time(), time.monotonic() + patience
+        begin, until = time.thread_time(), Deadline(patience)
         found = ChainRun.from_file(problem, settings, file) if file is not None else None
         if found is not None:
             vars(self).update(vars(found))
@@ -257,10 +268,10 @@ class ChainRun:
             self.n_warmup = self.n_warmed
             self.chain = self.scheme.freeze(self.chain)
 
-    def warm_up(self, report: Report, begin: float, until: float = inf) -> None:
+    def warm_up(self, report: Report, begin: float, until: Deadline = NEVER) -> None:
         """Continue the warm-up; ``begin`` is its start on the thread's CPU clock.
 
-        It ends early once the monotonic clock is past ``until``.
+        It ends early at the deadline ``until``.
         """
         if self.warm:
             return
@@ -270,7 +281,7 @@ class ChainRun:
         while not self.warm and not self._stop_requested():
             try:
                 self.chain, self.n_warmed = next(steps)
-                if time.monotonic() >= until:
+                if until.passed():
                     self._freeze()
             except NotFinite:
                 self._restart(report)
@@ -279,7 +290,7 @@ class ChainRun:
             self.save_if_due()
         self.save()
 
-    def extend(self, n_draws: int, report: Report, deadline: float = inf) -> ChainRun:
+    def extend(self, n_draws: int, report: Report, deadline: Deadline = NEVER) -> ChainRun:
         """Make more draws; stop early, but not before the first, once past the deadline."""
         before, goal = self.buffer.n_draws, self.buffer.n_draws + n_draws
         try:
@@ -289,14 +300,14 @@ class ChainRun:
             self.warm_up(report, time.thread_time())
             return self.extend(goal, report, deadline)
         # with a deadline rounds are too short for a file after each
-        if self.buffer.n_draws != before and deadline == inf:
+        if self.buffer.n_draws != before and not deadline.limited:
             self.save()
         return self
 
-    def _draw(self, n_draws: int, report: Report, deadline: float) -> None:
+    def _draw(self, n_draws: int, report: Report, deadline: Deadline) -> None:
         begin, before = time.thread_time(), self.cpu_seconds
         for chunk in chunks(n_draws if self.warm else 0, self.buffer.most):
-            late = self.buffer.n_draws > 0 and time.monotonic() >= deadline
+            late = self.buffer.n_draws > 0 and deadline.passed()
             if late or self._stop_requested():
                 break
             record = self.buffer.new_part(chunk)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 import threading
 import warnings
 import zipfile
@@ -23,13 +24,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from slabfield.chains.run_clock import Stopwatch
 from slabfield.io.atomic import write_atomically
 from slabfield.io.checksum import append_checksum, read_checksum
 from slabfield.validation import InputError, InputWarning, Parameter
 from slabfield.validation.errors import listed, shown_value
 
 # Version of the file format
-FORMAT = 9
+FORMAT = 11
 # Least seconds between two saves of a chain
 INTERVAL_SECONDS = 10.0
 # Largest share of the time that saving may take
@@ -217,8 +219,8 @@ class Stop:
 class ChainFile:
     """The file of one chain, and the time of its next save."""
 
-    def __init__(self, path: Path, stop: Stop, begun: float) -> None:
-        self.path, self.stop, self.begun = path, stop, begun
+    def __init__(self, path: Path, stop: Stop, stopwatch: Stopwatch) -> None:
+        self.path, self.stop, self.stopwatch = path, stop, stopwatch
         self.interval, self.most_share = INTERVAL_SECONDS, MOST_SHARE
         self.next, self.failed = monotonic() + self.interval, False
 
@@ -230,7 +232,8 @@ class ChainFile:
         """Write the state; if that fails, warn once and keep the previous file."""
         clock = monotonic()
         try:
-            write_checked(self.path, {"state": tree, "elapsed": clock - self.begun}, arrays)
+            metadata = {"state": tree, "elapsed": self.stopwatch.elapsed()}
+            write_checked(self.path, metadata, arrays)
         except OSError as error:
             if not self.failed:
                 warnings.warn(_not_written(self.path, error), stacklevel=2)
@@ -260,8 +263,12 @@ class Checkpoint:
     """The folder of a run.
 
     ``run_record`` is the metadata of its header file (None if there is no file yet): ``identity``,
-    the data and settings that define the run; ``finished``, whether it is complete; and what a
-    resumed run needs besides.
+    the data and settings that define the run; ``goal``, how many draws it is to make;
+    ``stopped_by``, why it ended (empty while it runs, and if it was killed); ``n_draws``, the draws
+    of each chain when it ended; and what a resumed run needs besides.
+
+    ``elapsed`` is the time that the run had taken when its files were written, and ``lengths`` the
+    number of draws in each file of a chain.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -269,32 +276,40 @@ class Checkpoint:
         self.header = self.folder / HEADER
         self.run_record: dict[str, Any] | None = None
         self.arrays: Arrays = {}
-        self.begun = monotonic()
-        self.stop = Stop(self.folder)
+        self.elapsed, self.lengths = 0.0, list[int]()
+        self.stop, self.stopwatch = Stop(self.folder), Stopwatch()
         if self.header.exists():
             advice = f"Take another copy, delete the folder {self.folder} and fit again"
             self.run_record, self.arrays = read_checked(self.header, f"{advice}, {OTHER_FOLDER}")
-            with plain_failures(self.header, advice):
-                self.begun -= max([0.0, *map(self._spent, self.chain_files())])
+            for path in self.chain_files():
+                self._read_extent(path)
 
     def chain_files(self) -> list[Path]:
         """Return the files of chains, without temporary files of killed processes."""
         return [p for p in sorted(self.folder.glob("*-*.npz")) if not p.name.startswith(".")]
 
-    def _spent(self, path: Path) -> float:
-        """Seconds that the run had taken when a file was written."""
-        return float(read_checked(path, RESTART_ADVICE)[0]["elapsed"])
+    def _read_extent(self, path: Path) -> None:
+        """Read from a file how long the run had taken when it was written, and its draws."""
+        metadata, arrays = read_checked(path, RESTART_ADVICE)
+        with plain_failures(path, RESTART_ADVICE):
+            self.elapsed = max(self.elapsed, float(metadata["elapsed"]))
+            self.lengths.append(len(arrays.get("draws/bias", ())))
 
     @property
-    def finished(self) -> bool:
-        """Whether the run is complete."""
-        return self.run_record is not None and bool(self.run_record.get("finished"))
+    def stopped_by(self) -> str:
+        """Why the run ended; empty if it has not, or was killed."""
+        return str((self.run_record or {}).get("stopped_by", ""))
+
+    @property
+    def ended(self) -> bool:
+        """Whether the run came to an end of its own: all draws, convergence or the time budget."""
+        return self.stopped_by not in ("", "interrupt")
 
     def begin(self, identity: dict[str, Any], details: dict[str, Any], arrays: Arrays) -> None:
         """Write the run record; if there is one, check that it is that of the same run."""
         if self.run_record is None:
             self.arrays = arrays
-            self.update({"identity": identity, "finished": False, **details})
+            self.update({"identity": identity, **details})
             return
         there, here = self.run_record.get("identity", {}), json.loads(json.dumps(identity))
         differ = [name for name in here if there.get(name) != here[name]]
@@ -318,29 +333,36 @@ class Checkpoint:
         write_checked(self.header, record, self.arrays)
         self.run_record = record
 
-    def finish(self) -> None:
-        """Record that the run is complete."""
-        if not self.finished:
+    def end(self, stopped_by: str, n_draws: int) -> None:
+        """Record why the run ended, and with how many draws of each chain."""
+        self.elapsed = self.stopwatch.elapsed()
+        found = {"stopped_by": stopped_by, "n_draws": n_draws}
+        if any((self.run_record or {}).get(name) != value for name, value in found.items()):
             try:
-                self.update({"finished": True})
+                self.update(found)
             except OSError as error:
                 warnings.warn(_not_written(self.header, error), stacklevel=2)
 
+    def start_clock(self) -> None:
+        """Let the clock of the run go on from the time it has taken so far."""
+        self.stopwatch = Stopwatch(self.elapsed)
+
     def chain(self, engine: str, number: int) -> ChainFile:
         """Return the file of a chain."""
-        return ChainFile(self.folder / f"{engine}-{number}.npz", self.stop, self.begun)
+        return ChainFile(self.folder / f"{engine}-{number}.npz", self.stop, self.stopwatch)
 
     def take_up(self, runs: list[Any]) -> None:
-        """Let the chains of an earlier run obey stop requests of this one."""
+        """Let the chains of an earlier run obey stop requests of this one, and go by its clock."""
         self.stop = Stop(self.folder)
+        self.start_clock()
         for run in runs:
-            run.file.stop = self.stop
+            run.file.stop, run.file.stopwatch = self.stop, self.stopwatch
 
     def discard(self) -> None:
         """Delete the files of the run."""
         for path in (*self.chain_files(), self.header):
             path.unlink(missing_ok=True)
-        self.run_record, self.begun = None, monotonic()
+        self.run_record, self.elapsed, self.lengths = None, 0.0, []
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
@@ -375,6 +397,9 @@ class Checkpoint:
         def on_interrupt(*_: Any) -> None:
             signal.signal(signal.SIGINT, before)
             self.stop.request()
+            if sys.stderr is not None and sys.stderr.isatty():
+                text = "Stopping after the current step; Ctrl-C again stops at once."
+                print(text, file=sys.stderr, flush=True)
 
         if in_main_thread:
             signal.signal(signal.SIGINT, on_interrupt)

@@ -20,6 +20,7 @@ from slabfield.chains.chain_run import ChainRun, Packed, Report
 from slabfield.chains.checkpoint import ChainFile
 from slabfield.chains.code_fingerprint import code_fingerprint
 from slabfield.chains.dask_client import address_of, workers_of
+from slabfield.chains.run_clock import Deadline, compile_seconds
 from slabfield.configuration import Settings
 from slabfield.problem import Problem
 from slabfield.validation import InputError, InputWarning
@@ -41,16 +42,16 @@ MOST_LOST = 10
 class Timer:
     """Stands in for a chain's file on a worker, and stops the chain after some seconds.
 
-    It allows at least one chunk, so that every round makes progress.
+    Compilation does not count. It allows at least one chunk, so that every round makes progress.
     """
 
     def __init__(self, seconds: float) -> None:
-        self.until, self.stop, self.checked = time.monotonic() + seconds, self, False
+        self.until, self.stop, self.checked = Deadline(seconds), self, False
 
     def requested(self) -> bool:
         """Whether to stop."""
         checked, self.checked = self.checked, True
-        return checked and time.monotonic() >= self.until
+        return checked and self.until.passed()
 
     def due(self) -> bool:
         """Whether it is time to save: never, since the client saves all states."""
@@ -64,10 +65,13 @@ class Timer:
 
 
 class State:
-    """A packed state; a class of its own, so that Dask does not traverse it."""
+    """A packed state, and the seconds in which the worker compiled during the round.
 
-    def __init__(self, packed: Packed) -> None:
-        self.packed = packed
+    It is a class of its own, so that Dask does not traverse it.
+    """
+
+    def __init__(self, packed: Packed, compile_seconds: float = 0.0) -> None:
+        self.packed, self.compile_seconds = packed, compile_seconds
 
     @property
     def n_bytes(self) -> int:
@@ -100,7 +104,7 @@ def run_round(
     problem: Problem, task: Task, state: State | None, n_draws: int, seconds: float
 ) -> State:
     """Continue a chain on a worker for some seconds, or until it has made ``n_draws`` draws."""
-    code = prepare_worker()
+    compiled_before, code = compile_seconds(), prepare_worker()
     if code != task.code:
         raise InputError(
             "different-versions-on-workers",
@@ -117,7 +121,7 @@ def run_round(
         run = ChainRun.from_state(problem, task.settings, file, state.packed)
         run.warm_up(_silent, time.thread_time())
     run.extend(n_draws, _silent)
-    return State(run.packed())
+    return State(run.packed(), compile_seconds() - compiled_before)
 
 
 def _silent(n_done: int) -> None:
@@ -134,27 +138,29 @@ class Link:
         self.problem, self.task, self.file, self.report = problem, task, file, report
         self.run, self.changed = run, False
 
-    def over(self, n_draws: int, deadline: float) -> bool:
-        """Whether the chain is done."""
+    def over(self, n_draws: int, late: bool) -> bool:
+        """Whether the chain is done; ``late``: the time is over."""
         run = self.run
         if run is None:
             return False
-        if time.monotonic() >= deadline and not run.warm:
+        if late and not run.warm:
             run.end_warm_up(self.report)
             self.changed = True
         if self.file is not None and self.file.stop.requested():
             return True
-        late = run.buffer.n_draws > 0 and time.monotonic() >= deadline
+        late = late and run.buffer.n_draws > 0
         return run.warm and (late or run.buffer.n_draws >= n_draws)
 
-    def next_round(self, n_draws: int, deadline: float) -> tuple[Task, State | None, int, float]:
+    def next_round(
+        self, n_draws: int, seconds_left: float
+    ) -> tuple[Task, State | None, int, float]:
         """Return the arguments of :func:`run_round` besides the data."""
         run = self.run
-        seconds = min(ROUND_SECONDS, max(deadline - time.monotonic(), 0.0))
+        seconds = min(ROUND_SECONDS, max(seconds_left, 0.0))
         if run is None:
             return self.task, None, 0, seconds
         state = State(run.packed(with_draws=False))
-        if deadline == inf:
+        if seconds_left == inf:
             seconds += state.n_bytes / BYTES_PER_SECOND
         return self.task, state, n_draws - run.buffer.n_draws if run.warm else 0, seconds
 
@@ -172,12 +178,17 @@ class Link:
 
 
 class Cluster:
-    """Runs chains through a Dask client."""
+    """Runs chains through a Dask client.
+
+    ``compile_seconds`` is the longest time that the workers of a chain have compiled; deadlines
+    are extended by it.
+    """
 
     def __init__(self, client: Client) -> None:
         self.client, self.code = client, code_fingerprint()
         self._sent: tuple[Problem | None, Any] = (None, None)
-        self.warned = False
+        self.warned, self.compile_seconds = False, 0.0
+        self._compiled: dict[int, float] = {}
 
     def start(
         self,
@@ -186,9 +197,9 @@ class Cluster:
         seed: int,
         files: Sequence[ChainFile | None],
         reports: Sequence[Report],
-        until: float = inf,
+        patience: float = inf,
     ) -> list[ChainRun]:
-        """Start chains or read them from their files, and warm them up until ``until`` at most."""
+        """Start chains or read them from their files; warm them up for ``patience`` at most."""
         links = []
         for chain, (file, report) in enumerate(zip(files, reports, strict=True)):
             run = ChainRun.from_file(problem, settings, file) if file is not None else None
@@ -196,10 +207,10 @@ class Cluster:
                 report(run.n_warmed + run.buffer.n_draws)
             task = Task(settings, seed, chain, self.code)
             links.append(Link(problem, task, file, report, run))
-        return self._run(links, 0, until)
+        return self._run(links, 0, Deadline(patience - self.compile_seconds))
 
     def extend(
-        self, runs: list[ChainRun], n_draws: int, reports: Sequence[Report], deadline: float
+        self, runs: list[ChainRun], n_draws: int, reports: Sequence[Report], deadline: Deadline
     ) -> list[ChainRun]:
         """Continue chains until each has ``n_draws`` draws in all, or until the deadline."""
         links = [
@@ -209,25 +220,29 @@ class Cluster:
         ]
         return self._run(links, n_draws, deadline)
 
-    def _run(self, links: list[Link], n_draws: int, deadline: float) -> list[ChainRun]:
+    def _run(self, links: list[Link], n_draws: int, deadline: Deadline) -> list[ChainRun]:
         """Run rounds of all chains, each as soon as the previous one of its chain has returned."""
         returned: SimpleQueue[Any] = SimpleQueue()
         active: dict[Any, Link] = {}
         n_lost = 0
-        waiting = [link for link in links if not link.over(n_draws, deadline)]
+        late = deadline.left() + self.compile_seconds <= 0
+        waiting = [link for link in links if not link.over(n_draws, late)]
         try:
             while waiting or active:
                 for link in waiting:
-                    future = self._submit(link.problem, link.next_round(n_draws, deadline))
+                    left = deadline.left() + self.compile_seconds
+                    future = self._submit(link.problem, link.next_round(n_draws, left))
                     active[future] = link
                     future.add_done_callback(returned.put)
                 future = self._next(returned)
                 link, state = active.pop(future), self._result(future)
                 if state is not None:
                     link.update(state)
+                    self._add_compile_seconds(link.task.chain, state.compile_seconds)
                 n_lost = n_lost + 1 if state is None else 0
                 self._check_alive(n_lost)
-                waiting = [] if link.over(n_draws, deadline) else [link]
+                late = deadline.left() + self.compile_seconds <= 0
+                waiting = [] if link.over(n_draws, late) else [link]
         finally:
             if active:
                 with suppress(Exception):
@@ -236,6 +251,10 @@ class Cluster:
             if link.changed and link.run is not None:
                 link.run.save()
         return [link.run for link in links if link.run is not None]
+
+    def _add_compile_seconds(self, chain: int, seconds: float) -> None:
+        self._compiled[chain] = self._compiled.get(chain, 0.0) + seconds
+        self.compile_seconds = max(self._compiled.values())
 
     def _submit(self, problem: Problem, arguments: tuple[Any, ...]) -> Any:
         with warnings.catch_warnings():

@@ -16,6 +16,10 @@ from slabfield.moves.iteration import Record, new_record
 PART_ENTRIES = 1_000_000
 
 
+# Quantities of which a buffer returns the series, in this order
+SERIES = ("p0", "sigma0", "potential", "density")
+
+
 class DrawBuffer:
     """Collects draws from compiled code in parts, and joins them on request."""
 
@@ -68,13 +72,13 @@ class DrawBuffer:
         return sum(len(part.bias) for part in self.parts)
 
     def series(self) -> NDArray[np.float64]:
-        """Return p0, sigma0, the data's log potential and the number of edges of each draw."""
+        """Return the quantities of ``SERIES`` of each draw; potential is that of the data."""
         parts = list(self.parts)  # another thread may be adding to it
         if not parts:
             return np.zeros((0, 4))
         counts = [np.diff(part.indicators.indptr)[:, None] for part in parts]
         hyper = [part.hyper[:, :3] for part in parts]
-        return np.hstack([np.concatenate(hyper), np.concatenate(counts).astype(np.float64)])
+        return np.hstack([np.concatenate(hyper), np.concatenate(counts) / max(self.sizes[2], 1)])
 
     def draws(self) -> ChainDraws:
         """Return all draws so far, which are stored as one part from now on."""

@@ -20,8 +20,11 @@ EDGES_PER_NODE = 10
 # Bytes of a present edge of a draw: coupling, index and indicator, stored in parts, joined, copied
 # once more for all chains, and summarized
 BYTES_PER_PRESENT_EDGE = 60
-# Bytes per chain and candidate edge: state, statistics, plan, windows, and workspace of plans
-BYTES_PER_EDGE = 120
+# Bytes per chain and candidate edge: state, statistics (of which 128 for Bayes factors), plan,
+# windows, and workspace of plans
+BYTES_PER_EDGE = 250
+# Share of the memory above which a run says how much it takes
+LARGE_SHARE = 0.5
 # Bytes that do not depend on the size: buffers of readers and of linear algebra, parts of summaries
 FIXED_BYTES = 60_000_000
 
@@ -140,21 +143,22 @@ def _fitting(draws: int, rows: int, nodes: int) -> Message:
 def state_memory(
     table: CodedTable, settings: Settings, n_chains: int, max_memory: object, verbose: bool
 ) -> Memory:
-    """Check the memory of a run on a table, log it, and optionally print it to standard error.
+    """Check the memory of a run on a table, and log it; a large share is also printed.
 
     Parameters
     ----------
     max_memory : int, str or None
         Memory that the run may take, as the user gave it.
     verbose : bool
-        Whether to print to standard error.
+        Whether to print to standard error that the run may take most of the memory.
     """
     limit, (n_rows, n_nodes) = check_memory_limit(max_memory), table.rows.shape
     need = check_memory(n_rows, n_nodes, settings, n_chains, settings.n_draws, limit)
-    text = f"{settings.n_draws} draws of {n_chains} chains take up to {shown_bytes(need.total)}."
-    logging.getLogger("slabfield").info(text)
-    if verbose:
-        print(text, file=sys.stderr)
+    text = f"{settings.n_draws} draws of {n_chains} chains take up to {shown_bytes(need.total)}"
+    logging.getLogger("slabfield").info("%s.", text)
+    allowed = limit if limit is not None else available_memory()
+    if verbose and allowed is not None and need.total > LARGE_SHARE * allowed:
+        print(f"{text} of the {shown_bytes(allowed)} of memory.", file=sys.stderr)
     return need
 
 

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import cache
-from math import ceil, inf
+from math import ceil
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -22,6 +22,7 @@ import numpy as np
 from slabfield.chains.chain_run import ChainResult, ChainRun, Report
 from slabfield.chains.checkpoint import Checkpoint
 from slabfield.chains.dask_cluster import Cluster
+from slabfield.chains.run_clock import NEVER, Deadline
 from slabfield.configuration import DISCREPANCY_LIMIT, NOISE_LIMIT, Settings
 from slabfield.problem import Problem
 from slabfield.validation.memory_limit import give_back_memory
@@ -36,8 +37,11 @@ class Reporter(Protocol):
     def __call__(self, chain: int) -> Report:
         """Return the callback of a chain; it gets the number of new draws, warm-up included."""
 
-    def watch(self, runs: Sequence[ChainRun], n_draws: int) -> None:
-        """Receive the chains after warm-up, and their next target number of draws."""
+    def watch(self, runs: Sequence[ChainRun]) -> None:
+        """Receive the chains after warm-up."""
+
+    def end(self, stopped_by: str) -> None:
+        """Receive the reason why the run ended."""
 
 
 class Limits(NamedTuple):
@@ -49,13 +53,13 @@ class Limits(NamedTuple):
         With ``enough``, the number of draws grows by a quarter at a time, up to this many.
     enough : callable, optional
         Whether the results so far are enough. None: the number of draws in the settings.
-    deadline : float
-        Time at which to stop in any case, on the clock of :func:`time.monotonic`.
+    deadline : Deadline
+        When to stop in any case.
     """
 
     most_draws: int = 0
     enough: Callable[[list[ChainResult]], bool] | None = None
-    deadline: float = inf
+    deadline: Deadline = NEVER
 
 
 class Outcome(NamedTuple):
@@ -128,12 +132,15 @@ def run_chains(
     """
     reports = _reports(reporter, n_chains)
     files = [checkpoint.chain(settings.engine, c) if checkpoint else None for c in range(n_chains)]
+    at_a_time = n_chains if cluster is not None else workers(n_jobs, n_chains)
+    left = _seconds_left(limits or Limits(), cluster)
+    patience = WARMUP_SHARE * left / ceil(n_chains / at_a_time)
     if cluster is not None:
-        until = time.monotonic() + patience(limits, n_chains, n_chains)
-        runs = cluster.start(problem, settings, seed, files, reports, until)
+        runs = cluster.start(problem, settings, seed, files, reports, patience)
     else:
-        each = patience(limits, n_chains, workers(n_jobs, n_chains))
-        tasks = [(problem, settings, seed, c, reports[c], files[c], each) for c in range(n_chains)]
+        tasks = [
+            (problem, settings, seed, c, reports[c], files[c], patience) for c in range(n_chains)
+        ]
         runs = _at_once(n_jobs, ChainRun, tasks)
     # chains with draws passed the examination before
     if examine is not None and all(run.warm and run.buffer.n_draws == 0 for run in runs):
@@ -141,11 +148,9 @@ def run_chains(
     return draw_on(runs, settings.n_draws, n_jobs, reporter, limits, checkpoint, cluster)
 
 
-def patience(limits: Limits | None, n_chains: int, at_a_time: int) -> float:
-    """Return the seconds that the warm-up of a chain may take."""
-    if limits is None or limits.deadline == inf:
-        return inf
-    return WARMUP_SHARE * (limits.deadline - time.monotonic()) / ceil(n_chains / at_a_time)
+def _seconds_left(limits: Limits, cluster: Cluster | None) -> float:
+    """Return the seconds until the deadline; compilation on workers does not count."""
+    return limits.deadline.left() + (0.0 if cluster is None else cluster.compile_seconds)
 
 
 def draw_on(
@@ -161,15 +166,15 @@ def draw_on(
     limits = limits or Limits()
     reports = _reports(reporter, len(runs))
     longest = max(run.buffer.n_draws for run in runs)
-    while limits.enough is not None and n_draws < longest:
+    while limits.enough is not None and n_draws < min(longest, limits.most_draws):
         # a resumed run: fewer draws were not enough
         n_draws = min(_more(n_draws), limits.most_draws)
     while True:
         if reporter is not None:
-            reporter.watch(runs, n_draws)
+            reporter.watch(runs)
         done = [run.buffer.n_draws for run in runs]
         goal = n_draws
-        if limits.deadline != inf:
+        if limits.deadline.limited:
             # short rounds: no chain is left without draws when the time is over
             goal = min(n_draws, min(done) + 16 + min(done) // 8)
         if cluster is not None:
@@ -179,11 +184,12 @@ def draw_on(
             tasks = [(run, left[c], reports[c], limits.deadline) for c, run in enumerate(runs)]
             runs = _at_once(n_jobs, ChainRun.extend, tasks)
         shortest = min(run.buffer.n_draws for run in runs)
-        late = time.monotonic() >= limits.deadline
+        late = _seconds_left(limits, cluster) <= 0
         if shortest < n_draws and not late:
             if checkpoint is None or not checkpoint.stop.requested():
                 continue
-            return Outcome(_largest_common(runs), "interrupt", runs)
+            stopped_by, results = "interrupt", _largest_common(runs)
+            break
         give_back_memory()
         results = [run.result(shortest) for run in runs]
         stopped_by = ""
@@ -199,8 +205,11 @@ def draw_on(
             stopped_by = "draws"
         if stopped_by:
             results = [run.ended(result) for run, result in zip(runs, results, strict=True)]
-            return Outcome(results, stopped_by, runs)
+            break
         n_draws = min(_more(n_draws), limits.most_draws)
+    if reporter is not None:
+        reporter.end(stopped_by)
+    return Outcome(results, stopped_by, runs)
 
 
 def _more(n_draws: int) -> int:
@@ -217,10 +226,23 @@ def _silent(n_done: int) -> None:
 
 def _largest_common(runs: list[ChainRun]) -> list[ChainResult]:
     """Return the results with the largest total of equally many draws of some chains."""
-    lengths = [run.buffer.n_draws for run in runs]
-    kept = max(lengths, key=lambda length: length * sum(other >= length for other in lengths))
+    kept = common_length([run.buffer.n_draws for run in runs])
     long_enough = [run for run in runs if kept > 0 and run.buffer.n_draws >= kept]
     return [run.ended(run.result(kept)) for run in long_enough]
+
+
+def common_length(lengths: Sequence[int]) -> int:
+    """Return the number of draws that gives the largest total over the chains that have it.
+
+    Examples
+    --------
+    >>> from slabfield.chains.parallel import common_length
+    >>> common_length([100, 100, 40, 0]), common_length([])
+    (100, 0)
+    """
+    return max(
+        lengths, key=lambda length: length * sum(other >= length for other in lengths), default=0
+    )
 
 
 def _at_once(

@@ -22,6 +22,7 @@ from slabfield.kernels.pattern_gibbs import Clusters
 from slabfield.likelihood.blocks import ParticleBlocks, particle_blocks
 from slabfield.moves.chain_state import ChainState
 from slabfield.moves.edge_gibbs import MOST_EDGES, InclusionStats, new_block, new_inclusion_stats
+from slabfield.moves.evidence_sums import N_BATCHES
 from slabfield.problem import Problem
 
 
@@ -127,6 +128,8 @@ def _check_moves(chain: CollapsedChain) -> None:
     _expect(_within(inclusion_stats.flips[:, 0], 0, max(n_blocks, 1)), "flips of an invalid block")
     _expect(_within(inclusion_stats.flips[:, 1:], -1, n_places), "flips of invalid edges")
     _expect(int(inclusion_stats.n_flips[0]) >= 0, "an invalid number of flips")
+    number, n_sweeps, full = inclusion_stats.evidence.batch.tolist()
+    _expect(0 <= number < N_BATCHES and 0 <= n_sweeps < full, "an invalid batch")
 
 
 def _particles_template(

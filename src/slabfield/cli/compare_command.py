@@ -17,7 +17,12 @@ def compare(
     columns: options.Columns = None,
     drop: options.Drop = None,
     binarize: options.Binarize = None,
+    na: options.NaComplete = options.MissingComplete.error,
+    na_values: options.NaValues = None,
+    levels: options.Levels = None,
     sheet: options.Sheet = None,
+    encoding: options.Encoding = None,
+    decimal: options.DecimalOption = None,
     held_out: Annotated[
         float,
         typer.Option(
@@ -30,12 +35,13 @@ def compare(
     forbid: options.Forbid = None,
     require: options.Require = None,
     inclusion: options.Inclusion = None,
+    slab: options.Slab = None,
     communities: options.Communities = None,
     within: options.Within = None,
     between: options.Between = None,
     likelihood: options.Engine = options.Likelihood.auto,
     chains: options.Chains = 4,
-    draws: options.Draws = None,
+    draws: options.Draws = "auto",
     time_budget: options.Budget = None,
     warmup: options.Warmup = None,
     seed: options.Seed = 1,
@@ -47,16 +53,21 @@ def compare(
 
     Writes compare.csv and compare.png. Only slabfield uses the prior knowledge about edges.
     """
-    with handle_errors(quiet=quiet, options={"na": None}):
+    with handle_errors(quiet=quiet, options={"na='impute'": None}):
         from slabfield.cli.comparison_table import run_comparison
+        from slabfield.cli.printing import show_text
         from slabfield.cli.table_options import read_request
 
-        table, request = read_request(
-            file, columns=columns, drop=drop, sheet=sheet, binarize=binarize, forbid=forbid,
+        table, request, notes = read_request(
+            file, columns=columns, drop=drop, sheet=sheet, binarize=binarize,
+            na=options.Missing(na), na_values=na_values, levels=levels, encoding=encoding,
+            decimal=decimal, slab=slab, forbid=forbid,
             require=require, inclusion=inclusion, communities=communities, within=within,
             between=between, likelihood=likelihood, chains=chains, draws=draws,
             time_budget=time_budget, warmup=warmup, seed=seed, jobs=jobs,
         )  # fmt: skip
+        for note in () if quiet else notes:
+            show_text(note)
         converged = run_comparison(table, request, held_out, out, quiet, cluster)
     if not converged:
         raise typer.Exit(NOT_CONVERGED)

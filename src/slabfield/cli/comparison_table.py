@@ -60,11 +60,14 @@ def run_comparison(
     make_folder(out)
     with open_client(cluster) as client, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", InputWarning)
-        coded = code_binary(table, request.binarize)
+        coded = code_binary(
+            table, request.binarize, request.na, na_values=request.na_values, levels=request.levels
+        )
         train, test = comparison.split_rows(len(coded.rows), held_out, request.random_state)
         params: dict[str, Any] = request._asdict()
         seed, n_jobs = params.pop("random_state"), params.pop("n_jobs")
-        params.pop("binarize")
+        for coding in ("binarize", "na", "na_values", "levels"):
+            params.pop(coding)
         methods = comparison.estimators(seed, n_jobs, **params)
         scores = comparison.compare(
             methods, pd.DataFrame(coded.rows[train], columns=coded.names), coded.rows[test], seed,

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
-from difflib import get_close_matches
 from pathlib import Path
 
 from slabfield.posterior.exports import original_name
 from slabfield.validation import InputError
-from slabfield.validation.errors import listed
+from slabfield.validation.errors import closest_name, listed
 
 Pair = tuple[str, str]
 
@@ -76,8 +75,8 @@ def unique_pair(text: str, pairs: Sequence[Pair], names: Sequence[str], option: 
             last=names[-1],
         )
     unknown = next((name for name in (first, second) if name.strip() not in names), text)
-    close = get_close_matches(unknown.strip(), names, n=1)
-    advice = f"Did you mean {close[0]!r}?" if close else "Name columns of the table."
+    closest = closest_name(unknown.strip(), names)
+    advice = f"Did you mean {closest!r}?" if closest else "Name columns of the table."
     raise InputError(
         "unknown-columns-in-pair",
         "{option} must name two columns; {value!r} does not: {unknown!r} not found among {names}. "

@@ -17,42 +17,57 @@ def fit(
     drop: options.Drop = None,
     binarize: options.Binarize = None,
     na: options.Na = options.Missing.error,
+    na_values: options.NaValues = None,
+    levels: options.Levels = None,
     sheet: options.Sheet = None,
+    encoding: options.Encoding = None,
+    decimal: options.DecimalOption = None,
     forbid: options.Forbid = None,
     require: options.Require = None,
     inclusion: options.Inclusion = None,
+    slab: options.Slab = None,
     communities: options.Communities = None,
     within: options.Within = None,
     between: options.Between = None,
     likelihood: options.Engine = options.Likelihood.auto,
     preset: options.PresetOption = options.Preset.default,
     chains: options.Chains = 4,
-    draws: options.Draws = None,
+    draws: options.Draws = "auto",
     time_budget: options.Budget = None,
     warmup: options.Warmup = None,
     seed: options.Seed = None,
     jobs: options.Jobs = None,
     max_memory: options.MaxMemory = None,
     cluster: options.Cluster = None,
+    threshold: options.Threshold = None,
+    formats: options.Formats = "png",
+    dpi: options.Dpi = 150,
     quiet: options.Quiet = False,
 ) -> None:
     """Learn a network from the two-valued columns of FILE.
 
-    Writes the table of edges (edges.csv), plots, the graph (network.graphml), all draws
-    (posterior.nc) and a report (report.html). In edges.csv, names that a spreadsheet would read as
-    formulas (those that begin with = + - or @) are preceded by a single quote.
+    Writes the table of edges (edges.csv), matrices of inclusion probabilities and couplings
+    (inclusion.csv, couplings.csv), plots, the graph (network.graphml), all draws (posterior.nc) and
+    a report (report.html). In CSV files, names that a spreadsheet would read as formulas (those
+    that begin with = + - or @) are preceded by a single quote.
     """
     with handle_errors(quiet=quiet):
         from slabfield.cli.fit_run import run
+        from slabfield.cli.printing import show_text
+        from slabfield.cli.result_files import read_picture_options
         from slabfield.cli.table_options import read_request
 
-        table, request = read_request(
-            file, columns=columns, drop=drop, sheet=sheet, binarize=binarize, na=na, forbid=forbid,
-            require=require, inclusion=inclusion, communities=communities, within=within,
-            between=between, likelihood=likelihood, preset=preset, chains=chains, draws=draws,
-            time_budget=time_budget, warmup=warmup, seed=seed, jobs=jobs, max_memory=max_memory,
-            counted=True,
+        pictures = read_picture_options(threshold, formats, dpi)
+        table, request, notes = read_request(
+            file, columns=columns, drop=drop, sheet=sheet, binarize=binarize, na=na,
+            na_values=na_values, levels=levels, encoding=encoding, decimal=decimal, slab=slab,
+            forbid=forbid, require=require, inclusion=inclusion, communities=communities,
+            within=within, between=between, likelihood=likelihood, preset=preset, chains=chains,
+            draws=draws, time_budget=time_budget, warmup=warmup, seed=seed, jobs=jobs,
+            max_memory=max_memory, counted=True,
         )  # fmt: skip
-        converged = run(table, request, out, quiet, cluster)
+        for note in () if quiet else notes:
+            show_text(note)
+        converged = run(table, request, out, quiet, cluster, pictures)
     if not converged:
         raise typer.Exit(NOT_CONVERGED)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from slabfield.cli.printing import show_edges, show_text, show_warnings, summarize
-from slabfield.cli.result_files import write_results
+from slabfield.cli.result_files import PictureOptions, write_results
 from slabfield.encoding import CodedTable
 from slabfield.io.atomic import make_folder
 from slabfield.validation import InputError, InputWarning
@@ -22,26 +22,25 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-CHECKPOINT = "checkpoint"
-"""Subfolder of the output folder for the states of the chains."""
-
-
 class FitRequest(NamedTuple):
     """Parameters of the estimator that the command line sets, under the estimator's names."""
 
     likelihood: str = "auto"
     preset: str = "default"
     n_chains: int = 4
-    n_draws: int | str | None = None
+    n_draws: int | str = "auto"
     time_budget: float | None = None
     n_warmup: int | None = None
-    binarize: float | dict[str, float] | None = None
+    binarize: Any = None
     na: str = "error"
+    na_values: Any = None
+    levels: dict[str, list[float | str]] | None = None
     random_state: int | None = None
     n_jobs: int | None = None
     forbid: Sequence[tuple[str, str]] = ()
     require: Sequence[tuple[str, str]] = ()
     inclusion_prior: Any = (5, 5)
+    slab_prior: Any = (5, 5)
     communities: dict[str, str] | None = None
     within: float | None = None
     between: float | None = None
@@ -58,6 +57,7 @@ def run(
     out: Path,
     quiet: bool,
     cluster: str | None = None,
+    pictures: PictureOptions = PictureOptions(),  # noqa: B008
 ) -> bool:
     """Fit a table, print and write the results, and return whether the chains converged.
 
@@ -69,6 +69,8 @@ def run(
         Whether to print only warnings.
     cluster : str, optional
         Address of a Dask scheduler whose workers run the chains.
+    pictures : PictureOptions
+        Which edges are drawn, and how pictures are written.
 
     Returns
     -------
@@ -76,34 +78,47 @@ def run(
         Whether the chains converged.
     """
     from slabfield import SpikeSlabMRF
+    from slabfield.estimators.run_files import CHECKPOINT
 
     make_folder(out)
-    discard_finished_checkpoint(out)
+    discard_ended_checkpoint(out)
     estimator = SpikeSlabMRF(**request._asdict(), progress=not quiet)
     with resume_hint(out):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", InputWarning)
             estimator.fit(table, checkpoint=out / CHECKPOINT, cluster=cluster)
-        return finish(estimator, caught, request.count_fixed_edges(), out, quiet)
+        return finish(estimator, caught, request.count_fixed_edges(), out, quiet, pictures)
 
 
 @contextmanager
 def resume_hint(out: Path) -> Iterator[None]:
-    """On an interrupt, say how to continue the run from its checkpoint."""
+    """On an interrupt, say what is kept, and how to continue the run from its checkpoint."""
+    from slabfield.chains.checkpoint import HEADER
+    from slabfield.estimators.run_files import CHECKPOINT, InterruptedInWarmUp
+
     try:
         yield
-    except KeyboardInterrupt:
-        if not (out / CHECKPOINT).is_dir():
+    except KeyboardInterrupt as interrupt:
+        if not (out / CHECKPOINT / HEADER).exists():
             raise
-        raise KeyboardInterrupt(f"to continue: slabfield resume {shlex.quote(str(out))}") from None
+        kept = "the states saved so far are kept"
+        if isinstance(interrupt, InterruptedInWarmUp):
+            kept = interrupt.what
+        raise KeyboardInterrupt(f"{kept}. To continue: {resume_command(out)}") from None
 
 
-def discard_finished_checkpoint(out: Path) -> None:
-    """Delete the checkpoint of a finished run, whose results will be overwritten."""
+def resume_command(out: Path) -> str:
+    """Return the command that resumes the run of an output folder."""
+    return f"slabfield resume {shlex.quote(str(out))}"
+
+
+def discard_ended_checkpoint(out: Path) -> None:
+    """Delete the checkpoint of a run that has ended, whose results will be overwritten."""
     from slabfield.chains.checkpoint import Checkpoint
+    from slabfield.estimators.run_files import CHECKPOINT
 
     checkpoint = Checkpoint(out / CHECKPOINT)
-    if checkpoint.finished:
+    if checkpoint.ended:
         checkpoint.discard()
 
 
@@ -113,6 +128,7 @@ def finish(
     n_fixed: tuple[int, int],
     out: Path,
     quiet: bool,
+    pictures: PictureOptions,
 ) -> bool:
     """Print and write the results, and return whether the chains converged.
 
@@ -120,7 +136,7 @@ def finish(
     ----------
     n_fixed : (int, int)
         Numbers of forbidden and of required edges.
-    out, quiet
+    out, quiet, pictures
         As for :func:`run`.
 
     Returns
@@ -130,9 +146,8 @@ def finish(
     """
     posterior = estimator.posterior_
     edges = posterior.to_dataframe()
-    resume_command = f"slabfield resume {shlex.quote(str(out))}"
     try:
-        written = write_results(posterior, edges, out)
+        written = write_results(posterior, edges, out, pictures)
     except OSError as error:
         raise InputError(
             "results-not-written",
@@ -140,16 +155,16 @@ def finish(
             "{command} (draws that were written to disk are kept).",
             folder=out,
             error=str(error.strerror or error),
-            command=resume_command,
+            command=resume_command(out),
         ) from None
     if not quiet:
         for note in estimator.coding_notes_:
             show_text(note)
         show_edges(edges)
-        show_text(summarize(edges, posterior.converged, posterior.settings, n_fixed))
+        show_text(summarize(posterior, edges, resume_command(out), n_fixed))
         show_text(f"Written in {out}: {listed(written, shown=len(written))}.")
     interrupted = posterior.settings.get("stopped_by") == "interrupt"
     show_warnings(caught, posterior)
     if interrupted:
-        typer.echo(f"Interrupted. To continue: {resume_command}", err=True)
+        typer.echo(f"Interrupted. To continue: {resume_command(out)}", err=True)
     return bool(posterior.converged) and not interrupted

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
-from difflib import get_close_matches
 from math import isfinite
 from typing import TYPE_CHECKING
 
 from slabfield.validation import InputError
-from slabfield.validation.errors import listed
+from slabfield.validation.errors import closest_name, listed
 
 if TYPE_CHECKING:
     import pandas as pd
+
+FORMATS = ("png", "svg", "pdf")
+"""Formats in which plots are written."""
 
 
 def select_columns(table: pd.DataFrame, columns: str | None, drop: str | None) -> pd.DataFrame:
@@ -53,35 +55,125 @@ def select_names(names: Sequence[str], columns: str | None, drop: str | None) ->
     return [name for name in kept if name not in dropped]
 
 
-def parse_binarize(text: str | None) -> float | dict[str, float] | None:
-    """Read one threshold, or names with a threshold each."""
+def parse_binarize(text: str | None) -> float | str | dict[str, float | str] | None:
+    """Read one threshold or "median", or names with one of these each.
+
+    Examples
+    --------
+    >>> from slabfield.cli.option_values import parse_binarize
+    >>> parse_binarize("2"), parse_binarize("median"), parse_binarize("sleep=2,work=median")
+    (2.0, 'median', {'sleep': 2.0, 'work': 'median'})
+    """
     if text is None:
         return None
     try:
         if "=" not in text:
-            return _finite(text)
+            return _threshold(text)
         pairs = [part.rpartition("=") for part in _split(text, [])]
-        return {name.strip(): _finite(number) for name, _, number in pairs}
+        return {name.strip(): _threshold(number) for name, _, number in pairs}
     except ValueError:
         raise InputError(
             "invalid-binarize",
-            "--binarize must be a number, or names with a number each; got {value!r}. Pass for "
-            "example --binarize 2, or --binarize sleep=2,work=0.5.",
+            "--binarize must be a number or median, or names with one of these each; got "
+            "{value!r}. Pass for example --binarize 2, or --binarize sleep=2,work=median.",
             value=text,
         ) from None
 
 
-def parse_draws(text: str | None, preset: str = "default") -> int | str | None:
-    """Read a number of draws or "auto"; the default is "auto", or None for another preset.
+def parse_na_values(
+    texts: Sequence[str] | None,
+) -> list[float | str] | dict[str | None, list[float | str]] | None:
+    """Read values that stand for missing answers, of all columns or of one.
+
+    Examples
+    --------
+    >>> from slabfield.cli.option_values import parse_na_values
+    >>> parse_na_values(["9,99"]), parse_na_values(["a:99", "b:none"])
+    ([9, 99], {'a': [99], 'b': []})
+    >>> parse_na_values(["9", "b:none"])
+    {'b': [], None: [9]}
+    """
+    if not texts:
+        return None
+    general: list[float | str] | None = None
+    by_column: dict[str | None, list[float | str]] = {}
+    for text in texts:
+        name, colon, values = (part.strip() for part in text.rpartition(":"))
+        if not values or (colon and not name):
+            raise InputError(
+                "invalid-na-values-option",
+                "--na-values must be values separated by commas, or a column, a colon and its "
+                "values; got {value!r}. Pass for example --na-values 9,99 or --na-values sleep:99.",
+                value=text,
+            )
+        if colon:
+            by_column[name] = by_column.get(name, []) + _values(values)
+        else:
+            general = (general or []) + _values(values)
+    if not by_column:
+        return general
+    return by_column if general is None else {**by_column, None: general}
+
+
+def parse_levels(texts: Sequence[str] | None) -> dict[str, list[float | str]] | None:
+    """Read all answers of columns, in their order.
+
+    Examples
+    --------
+    >>> from slabfield.cli.option_values import parse_levels
+    >>> parse_levels(["mood=never,often", "sleep=1,2"])
+    {'mood': ['never', 'often'], 'sleep': [1, 2]}
+    """
+    found: dict[str, list[float | str]] = {}
+    for text in texts or ():
+        name, _, values = (part.strip() for part in text.rpartition("="))
+        if not name or not values:
+            raise InputError(
+                "invalid-levels-option",
+                "--levels must be a column, an equals sign and all values of the column; got "
+                "{value!r}. Pass for example --levels sleep=1,2,3.",
+                value=text,
+            )
+        found[name] = _values(values)
+    return found or None
+
+
+def parse_slab(text: str | None) -> float | tuple[float, float]:
+    """Read the slab prior: sigma0, or shape and rate of the Gamma prior of sigma0^-2.
+
+    Examples
+    --------
+    >>> from slabfield.cli.option_values import parse_slab
+    >>> parse_slab(None), parse_slab("1.5"), parse_slab("3,2")
+    ((5, 5), 1.5, (3.0, 2.0))
+    """
+    if text is None:
+        return (5, 5)
+    try:
+        numbers = [_finite(part) for part in text.split(",")]
+    except ValueError:
+        numbers = []
+    if len(numbers) == 1:
+        return numbers[0]
+    if len(numbers) == 2:
+        return numbers[0], numbers[1]
+    raise InputError(
+        "invalid-slab",
+        "--slab must be a number, which fixes sigma0, or two, the shape and rate of its prior; got "
+        "{value!r}. Pass for example --slab 1, or --slab 5,5.",
+        value=text,
+    )
+
+
+def parse_draws(text: str) -> int | str:
+    """Read a number of draws or "auto".
 
     Examples
     --------
     >>> from slabfield.cli.option_values import parse_draws
-    >>> parse_draws("200"), parse_draws(None), parse_draws(None, "paper")
-    (200, 'auto', None)
+    >>> parse_draws("200"), parse_draws("auto")
+    (200, 'auto')
     """
-    if text is None:
-        return "auto" if preset == "default" else None
     if text == "auto":
         return text
     if not (text.isascii() and text.isdigit() and int(text) > 0):
@@ -92,6 +184,46 @@ def parse_draws(text: str | None, preset: str = "default") -> int | str | None:
             value=text,
         )
     return int(text)
+
+
+def parse_formats(text: str | None) -> tuple[str, ...]:
+    """Read formats of pictures, separated by commas; none if there is no text.
+
+    Examples
+    --------
+    >>> from slabfield.cli.option_values import parse_formats
+    >>> parse_formats("png, svg")
+    ('png', 'svg')
+    """
+    found = [part.strip().lower().removeprefix(".") for part in (text or "").split(",")]
+    formats = tuple(dict.fromkeys(part for part in found if part))
+    unknown = [form for form in formats if form not in FORMATS]
+    if unknown or (text is not None and not formats):
+        raise InputError(
+            "unknown-format",
+            "--format must be one or more of {allowed}, separated by commas; got {value!r}. Pass "
+            "for example --format png,svg.",
+            allowed=", ".join(FORMATS),
+            value=text,
+        )
+    return formats
+
+
+def _threshold(text: str) -> float | str:
+    return text.strip() if text.strip() == "median" else _finite(text)
+
+
+def _values(text: str) -> list[float | str]:
+    """Return the numbers and texts of a list; ``none`` is the empty list."""
+    return [] if text.strip() == "none" else [_number_or_text(part) for part in _split(text, [])]
+
+
+def _number_or_text(text: str) -> float | str:
+    try:
+        number = _finite(text)
+    except ValueError:
+        return text
+    return int(number) if number.is_integer() else number
 
 
 def _finite(text: str) -> float:
@@ -110,8 +242,8 @@ def _split(text: str, names: Sequence[str]) -> list[str]:
 def _check_known(requested: Sequence[str], names: Sequence[str], option: str) -> list[str]:
     unknown = [name for name in requested if name not in names]
     if unknown:
-        close = get_close_matches(unknown[0], names, n=1)
-        advice = f"Did you mean {close[0]!r}?" if close else "Name columns of the file."
+        closest = closest_name(unknown[0], names)
+        advice = f"Did you mean {closest!r}?" if closest else "Name columns of the file."
         raise InputError(
             "unknown-columns",
             "{option} must name columns of the file; {unknown} not found among {names}. {advice}",

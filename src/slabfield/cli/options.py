@@ -35,6 +35,20 @@ class Missing(StrEnum):
     impute = "impute"
 
 
+class MissingComplete(StrEnum):
+    """How missing entries are treated where all methods need complete rows."""
+
+    error = "error"
+    drop = "drop"
+
+
+class Decimal(StrEnum):
+    """Decimal separators."""
+
+    comma = ","
+    point = "."
+
+
 File = Annotated[
     Path,
     typer.Argument(
@@ -57,10 +71,47 @@ Drop = Annotated[
 Binarize = Annotated[
     str | None,
     typer.Option(
-        metavar="NUM|NAME=NUM,...",
+        metavar="NUM|median|NAME=NUM,...",
         rich_help_panel=DATA,
         help="Code values of at least NUM as 1 and others as 0, in all numeric columns or in those "
-        "named.",
+        "named; median splits a column into halves.",
+    ),
+]
+NaComplete = Annotated[
+    MissingComplete,
+    typer.Option("--na", rich_help_panel=DATA, help="Missing entries: refuse, or drop their rows."),
+]
+NaValues = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="V,V,...|NAME:V,V,...",
+        rich_help_panel=DATA,
+        help="Values that stand for missing answers, such as 9,99, in all columns or in NAME "
+        "(NAME:none if it has none). Repeatable.",
+    ),
+]
+Levels = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=V,V,...",
+        rich_help_panel=DATA,
+        help="All answers of column NAME, in their order; other values are refused. Repeatable.",
+    ),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        rich_help_panel=DATA,
+        help="Encoding of a text file, for example latin-1; guessed by default.",
+    ),
+]
+DecimalOption = Annotated[
+    Decimal | None,
+    typer.Option(
+        "--decimal",
+        rich_help_panel=DATA,
+        help="Decimal separator of a text file; guessed by default.",
     ),
 ]
 Na = Annotated[
@@ -97,6 +148,15 @@ Inclusion = Annotated[
         rich_help_panel=EDGES,
         help="Prior probability of all edges (P), or of the edge between A and B (A:B=P). "
         "Repeatable; @FILE reads pairs and probabilities from a CSV file. Learned by default.",
+    ),
+]
+Slab = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIGMA0|C,D",
+        rich_help_panel=EDGES,
+        help="Prior standard deviation of couplings: a number fixes it; C,D learns it, with "
+        "sigma0^-2 ~ Gamma(shape C, rate D). Default: 5,5.",
     ),
 ]
 Communities = Annotated[
@@ -139,12 +199,11 @@ Chains = Annotated[
     ),
 ]
 Draws = Annotated[
-    str | None,
+    str,
     typer.Option(
         metavar="N|auto",
         rich_help_panel=RUN,
-        help="Draws kept per chain; auto runs until convergence (default, except for --preset "
-        "paper).",
+        help="Draws kept per chain; auto runs until convergence.",
     ),
 ]
 Budget = Annotated[
@@ -152,7 +211,7 @@ Budget = Annotated[
     typer.Option(
         metavar="SECONDS",
         rich_help_panel=RUN,
-        help="Stop after SECONDS; at most half is spent on warm-up.",
+        help="Stop after SECONDS of warm-up and sampling; at most half is spent on warm-up.",
     ),
 ]
 Warmup = Annotated[
@@ -183,6 +242,32 @@ Cluster = Annotated[
         metavar="tcp://HOST:PORT",
         rich_help_panel=RUN,
         help="Run on the workers of this Dask scheduler (requires the dask extra).",
+    ),
+]
+Threshold = Annotated[
+    float | None,
+    typer.Option(
+        min=0,
+        max=1,
+        metavar="P",
+        rich_help_panel=OUTPUT,
+        help="Show edges of inclusion probability P or more in the network, its graph file and the "
+        "report; by default 0.5, or 0.9 or 0.99 if there would be more than three edges per node.",
+    ),
+]
+Formats = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        metavar="png,svg,pdf",
+        rich_help_panel=OUTPUT,
+        help="Formats of the plots, separated by commas.",
+    ),
+]
+Dpi = Annotated[
+    int,
+    typer.Option(
+        min=30, max=1200, rich_help_panel=OUTPUT, help="Dots per inch of plots in PNG format."
     ),
 ]
 Out = Annotated[Path, typer.Option(rich_help_panel=OUTPUT, help="Output folder.")]

@@ -19,12 +19,15 @@ OPTIONS = {
     "cluster": "--cluster",
     "communities": "--communities",
     "coupling_scale": "--coupling-scale",
+    "decimal": "--decimal",
     "drop": "--drop",
+    "encoding": "--encoding",
     "figure": "FIGURE",
     "folder": "FOLDER",
     "forbid": "--forbid",
     "group_size": "--group-size",
     "inclusion_prior": "--inclusion",
+    "levels": "--levels",
     "likelihood": "--likelihood",
     "max_memory": "--max-memory",
     "mean_degree": "--mean-degree",
@@ -37,6 +40,7 @@ OPTIONS = {
     "n_rows": "--rows",
     "n_warmup": "--warmup",
     "na": "--na",
+    "na_values": "--na-values",
     "out": "--out",
     "path": "--out",
     "preset": "--preset",
@@ -45,16 +49,48 @@ OPTIONS = {
     "scale": "--scale",
     "shape": "--shape",
     "sheet": "--sheet",
+    "slab_prior": "--slab",
+    "threshold": "--threshold",
     "time_budget": "--time-budget",
     "within": "--within",
 }
 """The option or argument of each parameter that can be set on the command line."""
 
 
-def _shown_thresholds(thresholds: Mapping[str, float] | float) -> str:
+def _shown_thresholds(thresholds: Mapping[str, float | str] | float | str) -> str:
     if isinstance(thresholds, Mapping):
-        return _shown_list([f"{_shown_name(name)}={at:g}" for name, at in thresholds.items()])
-    return f"{thresholds:g}"
+        pairs = thresholds.items()
+        return _shown_list([f"{_shown_name(name)}={_shown_number(at)}" for name, at in pairs])
+    return _shown_number(thresholds)
+
+
+def _shown_number(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _shown_codes(codes: Mapping[str, Sequence[object]] | Sequence[object] | object) -> str:
+    if isinstance(codes, Mapping):
+        each = [
+            shlex.quote(f"{_shown_name(name)}:{_joined(some) or 'none'}")
+            for name, some in codes.items()
+        ]
+        more = " ..." if len(each) > SHOWN else ""
+        return " --na-values ".join(each[:SHOWN]) + more
+    return shlex.quote(_joined(codes))
+
+
+def _shown_levels(levels: Mapping[str, Sequence[object]]) -> str:
+    each = [f"{_shown_name(name)}={_joined(some)}" for name, some in levels.items()]
+    return " --levels ".join(map(shlex.quote, each))
+
+
+def _joined(values: object) -> str:
+    """Join values with commas, each in quotes if it contains one."""
+    several = isinstance(values, Sequence) and not isinstance(values, str)
+    items: Any = values if several else [values]
+    line = io.StringIO()
+    csv.writer(line).writerow([_shown_number(item) for item in items])
+    return line.getvalue().rstrip("\r\n")
 
 
 def _shown_names(names: Sequence[str]) -> str:
@@ -89,8 +125,11 @@ VALUES: dict[str, Callable[[Any], str]] = {
     "drop": _shown_names,
     "forbid": _shown_pairs,
     "inclusion_prior": _shown_probabilities,
+    "levels": _shown_levels,
+    "na_values": _shown_codes,
     "require": _shown_pairs,
     "shape": _shown_shape,
+    "slab_prior": _joined,
 }
 """How values of options are written, where this is not as in Python."""
 
@@ -103,7 +142,8 @@ def as_option(parameter: Parameter, options: Mapping[str, str | None] = OPTIONS)
     parameter : Parameter
         The parameter.
     options : mapping from str to str or None
-        The option of each parameter; None if the command has none.
+        The option of each parameter, or of a parameter with a value (``na='drop'``); None if the
+        command has none.
 
     Returns
     -------
@@ -116,7 +156,7 @@ def as_option(parameter: Parameter, options: Mapping[str, str | None] = OPTIONS)
     >>> as_option(Parameter("n_draws", 100)), as_option(Parameter("max_draws"))
     ('--draws 100', 'max_draws (in Python)')
     """
-    option = options.get(parameter.name)
+    option = options.get(str(parameter), options.get(parameter.name))
     if option is None:
         return f"{parameter} (in Python)"
     if not parameter.has_value:

@@ -9,8 +9,16 @@ from typing import TYPE_CHECKING, Any
 from slabfield.cli.edge_lists import read_pairs
 from slabfield.cli.edge_prior_options import read_communities, read_inclusion
 from slabfield.cli.fit_run import FitRequest
-from slabfield.cli.option_values import parse_binarize, parse_draws, select_columns, select_names
-from slabfield.cli.options import Likelihood, Missing, Preset
+from slabfield.cli.option_values import (
+    parse_binarize,
+    parse_draws,
+    parse_levels,
+    parse_na_values,
+    parse_slab,
+    select_columns,
+    select_names,
+)
+from slabfield.cli.options import Decimal, Likelihood, Missing, Preset
 from slabfield.encoding import CodedTable, read_counted
 from slabfield.io.reading import BIG_FILE, comes_in_chunks, read_table
 
@@ -26,6 +34,11 @@ def read_request(
     sheet: str | None,
     binarize: str | None,
     na: Missing = Missing.error,
+    na_values: Sequence[str] | None = None,
+    levels: Sequence[str] | None = None,
+    encoding: str | None = None,
+    decimal: Decimal | None = None,
+    slab: str | None = None,
     forbid: Sequence[str] | None,
     require: Sequence[str] | None,
     inclusion: Sequence[str] | None = None,
@@ -35,22 +48,23 @@ def read_request(
     likelihood: Likelihood,
     preset: Preset = Preset.default,
     chains: int,
-    draws: str | None,
+    draws: str,
     time_budget: float | None,
     warmup: int | None,
     seed: int | None,
     jobs: int | None,
     max_memory: str | None = None,
     counted: bool = False,
-) -> tuple[Any, FitRequest]:
+) -> tuple[Any, FitRequest, list[str]]:
     """Read a table and the options that go with it.
 
     Parameters
     ----------
     file : Path
         The table.
-    columns, drop, sheet, binarize, na, forbid, require, inclusion, communities, within, between, \
-likelihood, preset, chains, draws, time_budget, warmup, seed, jobs, max_memory
+    columns, drop, sheet, binarize, na, na_values, levels, encoding, decimal, slab, forbid, \
+require, inclusion, communities, within, between, likelihood, preset, chains, draws, \
+time_budget, warmup, seed, jobs, max_memory
         The options of the same names.
     counted : bool
         Whether a large file may be read in chunks, into its distinct rows.
@@ -61,14 +75,24 @@ likelihood, preset, chains, draws, time_budget, warmup, seed, jobs, max_memory
         The selected columns, which become nodes.
     request : FitRequest
         Parameters of the estimator.
+    notes : list of str
+        What was guessed about the file.
     """
-    thresholds, n_draws = parse_binarize(binarize), parse_draws(draws, preset.value)
+    thresholds, n_draws = parse_binarize(binarize), parse_draws(draws)
+    slab_prior = parse_slab(slab)
+    separator = None if decimal is None else decimal.value
+    codes, answers = parse_na_values(na_values), parse_levels(levels)
+    notes: list[str] = []
     table: pd.DataFrame | CodedTable
-    if counted and sheet is None and na is Missing.error and comes_in_chunks(file, BIG_FILE):
-        table = read_counted(file, lambda names: select_names(names, columns, drop), thresholds)
-        names, thresholds = table.names, None
+    if counted and sheet is None and na is not Missing.impute and comes_in_chunks(file, BIG_FILE):
+        table = read_counted(
+            file, lambda names: select_names(names, columns, drop), thresholds, na=na.value,
+            na_values=codes, levels=answers, encoding=encoding, decimal=separator, notes=notes,
+        )  # fmt: skip
+        names, thresholds, codes, answers = table.names, None, None, None
     else:
-        table = select_columns(read_table(file, sheet), columns, drop)
+        whole = read_table(file, sheet, encoding, separator, notes)
+        table = select_columns(whole, columns, drop)
         names = [str(name) for name in table.columns]
     request = FitRequest(
         likelihood=likelihood.value,
@@ -79,14 +103,17 @@ likelihood, preset, chains, draws, time_budget, warmup, seed, jobs, max_memory
         n_warmup=warmup,
         binarize=thresholds,
         na=na.value,
+        na_values=codes,
+        levels=answers,
         random_state=seed,
         n_jobs=jobs,
         max_memory=max_memory,
         forbid=read_pairs(forbid or (), names, "--forbid"),
         require=read_pairs(require or (), names, "--require"),
         inclusion_prior=read_inclusion(inclusion or (), names),
+        slab_prior=slab_prior,
         communities=read_communities(communities, names),
         within=within,
         between=between,
     )
-    return table, request
+    return table, request, notes

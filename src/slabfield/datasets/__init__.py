@@ -1,5 +1,6 @@
 """Exact samples from known fields, and small real data sets."""
 
+from slabfield.datasets.adhd import load_adhd
 from slabfield.datasets.block import make_block
 from slabfield.datasets.digits import load_digits_binary
 from slabfield.datasets.lattice import make_lattice
@@ -11,6 +12,7 @@ __all__ = [
     "MnistPatches",
     "Simulated",
     "draw_rows",
+    "load_adhd",
     "load_digits_binary",
     "load_mnist_patches",
     "make_block",

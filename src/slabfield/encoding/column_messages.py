@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from slabfield.encoding.columns import Column, Fault, shown_values
+from slabfield.encoding.labels import value_key
 from slabfield.validation.errors import (
     LONGEST_ITEM,
     SHOWN,
@@ -14,8 +16,8 @@ from slabfield.validation.errors import (
     shown_value,
 )
 
-# Numbers that often stand for a missing answer
-MISSING_CODES = (-999, -99, -9, -8, -7, 99, 999)
+# Values of a column that are listed in full as its levels
+MOST_LEVELS = 12
 
 
 def describe_faults(
@@ -39,6 +41,8 @@ def describe_faults(
     Binarize with binarize=2 (1 where the value is at least 2), or drop the column.
     """
     writers: dict[Fault, Callable[[Sequence[Column]], Message]] = {
+        "codes": lambda bad: _codes(bad, columns),
+        "levels": _outside_levels,
         "missing": _missing,
         "infinite": _infinite,
         "object": lambda bad: _objects(bad, has_names),
@@ -50,6 +54,95 @@ def describe_faults(
         kind: write(faults[kind]) for kind, write in writers.items() if kind in faults
     }
     return Message("faults-of-columns", "\n".join(f"{{{kind}}}" for kind in messages), messages)
+
+
+def _codes(bad: Sequence[Column], columns: Sequence[Column]) -> Message:
+    found = "; ".join(
+        f"{_counted(column.suspected)} beside {_shown_answers(column)} in column {_name(column)}"
+        for column in bad[:SHOWN]
+    )
+    if len(bad) > SHOWN:
+        found += f"; some in {len(bad) - SHOWN} other columns as well"
+    return Message(
+        "likely-missing-codes",
+        "Likely codes for missing answers must be stated to be missing or to be answers; found "
+        "{found}.\nIf they are missing, pass {na_values} together with {drop} or {impute}. "
+        "If not, {answers}.",
+        {
+            "found": found,
+            "na_values": Parameter("na_values", _advised_codes(bad, columns)),
+            "drop": Parameter("na", "drop"),
+            "impute": Parameter("na", "impute"),
+            "answers": _advised_answers(bad[0]),
+        },
+    )
+
+
+def _advised_answers(column: Column) -> Message:
+    """Return the advice for a column whose likely codes are answers."""
+    if len(column.distinct) > MOST_LEVELS:
+        return Message(
+            "state-no-codes",
+            "state that the column has no such codes, for example {none}",
+            {"none": Parameter("na_values", {column.name: []})},
+        )
+    return Message(
+        "list-levels",
+        "list all answers of the column, for example {levels}",
+        {"levels": Parameter("levels", {column.name: [_tidy(x) for x in column.distinct]})},
+    )
+
+
+def _shown_answers(column: Column) -> str:
+    """Format the answers of a column: its values, or the range of many numbers."""
+    answers = column.answers
+    if column.kind == "number" and len(answers) > SHOWN:
+        return f"values from {shown_value(answers[0])} to {shown_value(answers[-1])}"
+    return shown_values(column)
+
+
+def _tidy(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _counted(values: Mapping[Any, int]) -> str:
+    return listed(
+        [
+            f"{shown_value(x)} ({n} times)" if n > 1 else f"{shown_value(x)} (once)"
+            for x, n in values.items()
+        ]
+    )
+
+
+def _advised_codes(
+    bad: Sequence[Column], columns: Sequence[Column]
+) -> list[Any] | dict[str, list[Any]]:
+    """Return the codes for all columns, or by column where a code is an answer in another one."""
+    key = value_key()
+    codes = {key(code): _tidy(code) for column in bad for code in column.suspected}
+    coded = [column for column in columns if column.kind not in ("bool", "object")]
+    if any(key(x) in codes for column in coded for x in column.answers):
+        return {column.name: [_tidy(code) for code in column.suspected] for column in bad}
+    return list(codes.values())
+
+
+def _outside_levels(bad: Sequence[Column]) -> Message:
+    found = "; ".join(f"column {_name(c)} also holds {_counted(c.outside)}" for c in bad[:SHOWN])
+    if len(bad) > SHOWN:
+        found += f"; {len(bad) - SHOWN} other columns hold others as well"
+    first = bad[0]
+    return Message(
+        "values-outside-levels",
+        "Columns must hold only the values that {levels} lists; {found}.\n"
+        "Add them to {levels}, or pass {na_values} if they stand for missing answers.",
+        {
+            "levels": Parameter("levels"),
+            "found": found,
+            "na_values": Parameter(
+                "na_values", {first.name: [_tidy(x) for x in first.outside][:SHOWN]}
+            ),
+        },
+    )
 
 
 def _missing(bad: Sequence[Column]) -> Message:
@@ -117,9 +210,9 @@ def _text(bad: Sequence[Column], has_names: bool) -> Message:
         {
             "columns": _named(bad),
             "look": _plural(bad, "looks", "look"),
-            "n_entries": len(bad[0].distinct),
+            "n_entries": len(bad[0].answers),
             "where": _plural(bad, "", f" in {_name(bad[0])}"),
-            "examples": listed([shown_value(value) for value in bad[0].distinct[:2]]),
+            "examples": listed([shown_value(value) for value in bad[0].answers[:2]]),
             "advice": _drop_advice(bad, has_names),
         },
     )
@@ -144,14 +237,6 @@ def _advice_on_values(bad: Sequence[Column], columns: Sequence[Column]) -> Messa
             "divide-columns",
             "Make a column of yes and no for each value you need, or {drop}.",
             {"drop": drop},
-        )
-    codes = [value for value in numeric[0].distinct if value in MISSING_CODES]
-    if len(codes) == 1 and len(numeric[0].distinct) == 3:
-        return Message(
-            "leave-missing-cells-empty",
-            "If {code:g} stands for a missing answer, leave such cells empty (NaN); missing "
-            "entries can be imputed, or their rows dropped ({na}).",
-            {"code": codes[0], "na": Parameter("na")},
         )
     n_numeric = sum(column.kind == "number" for column in columns)
     return Message(
@@ -201,7 +286,7 @@ def _name(column: Column) -> str:
 
 
 def _middle_value(column: Column) -> float:
-    return float(column.distinct[len(column.distinct) // 2])
+    return float(column.answers[len(column.answers) // 2])
 
 
 def _named(bad: Sequence[Column]) -> str:

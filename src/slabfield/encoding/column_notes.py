@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slabfield.encoding.columns import Column, differ_only_in_spelling, looks_like_identifier
+from slabfield.encoding.columns import Column, looks_like_identifier
 from slabfield.encoding.variables import Variable
 from slabfield.validation.errors import InputWarning, Parameter, listed, shown_value
 
@@ -23,14 +23,82 @@ def notes_of(variables: Sequence[Variable]) -> list[str]:
     >>> notes_of([Variable.binary("sleep", ("no", "yes")), Variable.binary("work", (0, 1))])
     ["Column 'sleep': 1 = 'yes', 0 = 'no'."]
     """
-    same_rule: dict[str, list[str]] = {}
+    return [
+        f"Column{'s' if len(names) > 1 else ''} {listed([repr(name) for name in names])}: {rule}."
+        for rule, names in coding_rules(variables).items()
+    ]
+
+
+def coding_rules(variables: Sequence[Variable]) -> dict[str, list[str]]:
+    """Return each rule of encoding, and the names of its variables; plain 0 and 1 has no rule.
+
+    Examples
+    --------
+    >>> from slabfield.encoding import Variable
+    >>> from slabfield.encoding.column_notes import coding_rules
+    >>> coding_rules([Variable.binary("sleep", ("no", "yes")), Variable.binary("work", (0, 1))])
+    {"1 = 'yes', 0 = 'no'": ['sleep']}
+    """
+    rules: dict[str, list[str]] = {}
     for variable in variables:
         if not _holds_its_codes(variable):
-            same_rule.setdefault(_rule(variable), []).append(repr(variable.name))
+            rules.setdefault(_rule(variable), []).append(variable.name)
+    return rules
+
+
+def notes_of_spelling(columns: Sequence[Column]) -> list[str]:
+    """Write one note for all columns with the same spellings of a label.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield.encoding.columns import read_column
+    >>> from slabfield.encoding.column_notes import notes_of_spelling
+    >>> notes_of_spelling([read_column("sleep", np.array(["yes", "Yes", "no"]))])
+    ["Column 'sleep': 'Yes' and 'yes' are one label, 'Yes'."]
+    """
+    same: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for column in columns:
+        for spelling in column.spellings.items():
+            same.setdefault(spelling, []).append(repr(column.name))
     return [
-        f"Column{'s' if len(group) > 1 else ''} {listed(group)}: {rule}."
-        for rule, group in same_rule.items()
+        f"Column{'s' if len(group) > 1 else ''} {listed(group)}: "
+        f"{listed([shown_value(text) for text in spellings])} are one label, {shown_value(label)}."
+        for (label, spellings), group in same.items()
     ]
+
+
+def note_of_codes(counts: Mapping[str, int]) -> list[str]:
+    """Write a note on the entries that were stated to be missing, with their number by column.
+
+    Examples
+    --------
+    >>> from slabfield.encoding.column_notes import note_of_codes
+    >>> note_of_codes({"sleep": 3, "work": 1})
+    ["4 entries were read as missing, as stated: in columns 'sleep' (3) and 'work' (1)."]
+    """
+    found = [f"{name!r} ({n})" for name, n in counts.items() if n]
+    if not found:
+        return []
+    total = sum(counts.values())
+    return [
+        f"{total} {'entry was' if total == 1 else 'entries were'} read as missing, as stated: in "
+        f"column{'s' if len(found) > 1 else ''} {listed(found)}."
+    ]
+
+
+def note_of_dropped(n_dropped: int, n_rows: int) -> list[str]:
+    """Write a note on the rows that were dropped for missing entries.
+
+    Examples
+    --------
+    >>> from slabfield.encoding.column_notes import note_of_dropped
+    >>> note_of_dropped(2, 10)
+    ['2 of 10 rows were dropped for missing entries.']
+    """
+    if n_dropped == 0:
+        return []
+    return [f"{n_dropped} of {n_rows} rows were dropped for missing entries."]
 
 
 def _holds_its_codes(variable: Variable) -> bool:
@@ -79,33 +147,6 @@ def warn_of_constants(
             ),
             stacklevel=3,
         )
-
-
-def warn_of_spelling(columns: Sequence[Column]) -> None:
-    """Warn of columns whose two words differ only in case or spaces.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.encoding.columns import read_column
-    >>> from slabfield.encoding.column_notes import warn_of_spelling
-    >>> warn_of_spelling([read_column("sleep", np.array(["no", "yes"]))])
-    """
-    for column in columns:
-        if differ_only_in_spelling(column):
-            first, second = (shown_value(value) for value in column.distinct)
-            warn(
-                InputWarning(
-                    "values-differ-in-spelling",
-                    "Column {column} holds {first} and {second}, which differ only in case or "
-                    "spaces; they were taken for two values. Write them the same way if they mean "
-                    "the same.",
-                    column=shown_value(column.name),
-                    first=first,
-                    second=second,
-                ),
-                stacklevel=4,
-            )
 
 
 def warn_of_identifiers(

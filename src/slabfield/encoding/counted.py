@@ -7,22 +7,40 @@ import gzip
 import io
 import warnings
 import zlib
-from collections.abc import Callable, Collection, Iterator, Sequence
+from codecs import getincrementaldecoder
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from slabfield.encoding.column_rules import Levels, NaValues
 from slabfield.encoding.streaming import MixedColumns, RowCounter
 from slabfield.encoding.table import CodedTable
+from slabfield.encoding.thresholds import Binarize
+from slabfield.io.decimal_commas import (
+    check_decimal,
+    convert_commas,
+    looks_for_commas,
+    notes_of_commas,
+)
 from slabfield.io.delimited import (
     CSV_OPTIONS,
     check_names,
     find_delimiter,
     refuse_empty,
-    refuse_nul,
 )
-from slabfield.io.reading import require_package
+from slabfield.io.reading import refuse_text_options, require_package
+from slabfield.io.text_encoding import (
+    UTF_8,
+    WESTERN,
+    check_encoding,
+    encodings_to_try,
+    notes_of_encoding,
+    refuse_not_text,
+    wrong_encoding,
+)
 from slabfield.validation.errors import InputError, check_width
+from slabfield.validation.parameters import check_choice
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,8 +61,14 @@ Select = Callable[[Sequence[str]], Sequence[str]]
 def read_counted(
     path: Path,
     select: Select | None = None,
-    binarize: float | dict[str, float] | None = None,
+    binarize: Binarize = None,
     chunk_rows: int | None = None,
+    na: str = "error",
+    na_values: NaValues = None,
+    levels: Levels = None,
+    encoding: str | None = None,
+    decimal: str | None = None,
+    notes: list[str] | None = None,
 ) -> CodedTable:
     r"""Read a CSV, TSV or Parquet file chunk by chunk, and count equal rows.
 
@@ -62,6 +86,17 @@ def read_counted(
         Thresholds; "median" is not available, because it needs a whole column at once.
     chunk_rows : int, optional
         Rows per chunk; by default as many as make about four million entries.
+    na : {"error", "drop"}
+        Whether missing entries are refused, or the rows dropped that have any.
+    na_values, levels : optional
+        Codes for missing entries, and all values of columns, as for
+        :func:`slabfield.encoding.code_binary`.
+    encoding : str, optional
+        Encoding of a text file; by default guessed.
+    decimal : {",", "."}, optional
+        Decimal separator of a text file; by default guessed.
+    notes : list, optional
+        Notes on what was guessed are added to it.
 
     Returns
     -------
@@ -80,23 +115,77 @@ def read_counted(
     >>> table.rows.tolist(), table.counts.tolist()
     ([[0, 1], [1, 0]], [1000.0, 1000.0])
     """
-    as_text: set[str] = set()
-    with _input_errors(path):
+    check_choice("na", na, ("error", "drop"))
+    text = _TextOptions(check_encoding(encoding), check_decimal(decimal))
+
+    def new_counter(names: Sequence[str]) -> RowCounter:
+        return RowCounter(path, names, binarize, text.as_text, na, na_values, levels)
+
+    with _input_errors(path, text):
         while True:
             try:
-                return _count_rows(path, select, binarize, chunk_rows, as_text)
+                table = _count_rows(path, select, chunk_rows, text, new_counter)
+                break
             except MixedColumns as mixed:
-                as_text |= mixed.names
+                text.as_text |= mixed.names
+            except _NewCommas as found:
+                text.with_commas |= found.names
+            except UnicodeDecodeError:
+                if not text.try_next():
+                    raise
+    if notes is not None:
+        notes += text.notes(path)
+    return table
+
+
+class _NewCommas(Exception):
+    """Columns in which decimal commas were found; they must be read as text from the beginning."""
+
+    def __init__(self, names: set[str]) -> None:
+        super().__init__(names)
+        self.names = names
+
+
+class _TextOptions:
+    """How the text of a file is read, as far as is known after reading some of it."""
+
+    def __init__(self, encoding: str | None, decimal: str | None) -> None:
+        self.given, self.decimal = encoding, decimal
+        self.n_failed = 0
+        self.used = encoding or UTF_8
+        self.as_text: set[str] = set()
+        self.with_commas: set[str] = set()
+
+    def choose(self, head: bytes) -> str:
+        """Return the encoding to read a file with, given its first bytes."""
+        self.tried = encodings_to_try(head, self.given)
+        self.used = self.tried[min(self.n_failed, len(self.tried) - 1)]
+        return self.used
+
+    @property
+    def guessed(self) -> bool:
+        """Whether the encoding is a guess that fits bytes of any kind."""
+        return self.given is None and self.used in WESTERN
+
+    def try_next(self) -> bool:
+        """Go on to the next encoding that the file may have, if there is one."""
+        self.n_failed += 1
+        return self.n_failed < len(self.tried)
+
+    def notes(self, path: Path) -> list[str]:
+        """Return notes on what was guessed."""
+        commas = sorted(self.with_commas - self.as_text)
+        return [*notes_of_encoding(path, self.used, self.given), *notes_of_commas(commas)]
 
 
 def _count_rows(
     path: Path,
     select: Select | None,
-    binarize: float | dict[str, float] | None,
     chunk_rows: int | None,
-    as_text: Collection[str],
+    text: _TextOptions,
+    new_counter: Callable[[Sequence[str]], RowCounter],
 ) -> CodedTable:
-    """Read a file from beginning to end, with some of its columns as text."""
+    """Read a file from beginning to end."""
     with open(path, "rb") as file:
         head = file.read(8)
         file.seek(0)
@@ -108,13 +197,14 @@ def _count_rows(
                 path=path,
             )
         if head.startswith(PARQUET):
+            refuse_text_options(path, text.given, text.decimal)
             names, chunks = _parquet_chunks(path, select, chunk_rows)
         else:
             opened: IO[bytes] = file
             if head.startswith(GZIP):
                 opened = gzip.GzipFile(fileobj=file)  # type: ignore[assignment]
-            names, chunks = _text_chunks(path, opened, select, chunk_rows, as_text)
-        counter = RowCounter(path, names, binarize, as_text)
+            names, chunks = _text_chunks(path, opened, select, chunk_rows, text)
+        counter = new_counter(names)
         for chunk in chunks:
             counter.add(chunk)
         return counter.table()
@@ -125,36 +215,44 @@ def _text_chunks(
     file: IO[bytes],
     select: Select | None,
     chunk_rows: int | None,
-    as_text: Collection[str],
+    options: _TextOptions,
 ) -> tuple[list[str], Iterator[pd.DataFrame]]:
     import pandas as pd
 
     head = file.read(HEAD_BYTES)
     file.seek(0)
     refuse_empty(path, head)
-    encoding = "utf-16" if head.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
+    encoding = options.choose(head)
     # the head may end within a character
-    text = head.decode(encoding, errors="ignore" if len(head) == HEAD_BYTES else "strict")
-    refuse_nul(path, "\0" in text)
+    decoder = getincrementaldecoder(encoding)()
+    text = decoder.decode(head, final=len(head) < HEAD_BYTES)
+    refuse_not_text(path, text, options.guessed)
+    refuse_empty(path, text)
     delimiter = find_delimiter(path, text)
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
     fields = next(fields for fields in lines if fields)
     check_width(len(fields))
     names = check_names(path, fields)
     kept = list(names if select is None else select(names))
+    with_commas = looks_for_commas(delimiter, options.decimal)
 
     def chunks() -> Iterator[pd.DataFrame]:
         # all columns are parsed: with usecols, pandas would not notice lines with too many fields
-        with _CheckedText(path, file, encoding) as lines:
+        with _CheckedText(path, file, options) as lines:
             for chunk in pd.read_csv(
                 lines,
                 sep=delimiter,
                 names=names,
                 **CSV_OPTIONS,
-                dtype=dict.fromkeys(as_text, str),
+                dtype=dict.fromkeys(options.as_text | options.with_commas, str),
                 chunksize=chunk_rows or max(1, CHUNK_CELLS // len(names)),
             ):
-                yield chunk[kept]
+                part = chunk[kept].copy()
+                if with_commas:
+                    found = set(convert_commas(part, options.as_text, options.with_commas))
+                    if not found <= options.with_commas:
+                        raise _NewCommas(found)
+                yield part
 
     return kept, chunks()
 
@@ -162,13 +260,13 @@ def _text_chunks(
 class _CheckedText(io.TextIOWrapper):
     """The text of a file, which is refused where it is not text."""
 
-    def __init__(self, path: Path, file: IO[bytes], encoding: str) -> None:
-        super().__init__(file, encoding=encoding, newline="")
-        self.path = path
+    def __init__(self, path: Path, file: IO[bytes], options: _TextOptions) -> None:
+        super().__init__(file, encoding=options.used, newline="")
+        self.path, self.guessed = path, options.guessed
 
     def read(self, size: int | None = -1, /) -> str:
         text = super().read(size)
-        refuse_nul(self.path, "\0" in text)
+        refuse_not_text(self.path, text, self.guessed)
         return text
 
 
@@ -199,7 +297,7 @@ def _parquet_chunks(
 
 
 @contextmanager
-def _input_errors(path: Path) -> Iterator[None]:
+def _input_errors(path: Path, text: _TextOptions) -> Iterator[None]:
     """Turn exceptions about a file into an InputError."""
     try:
         with warnings.catch_warnings():
@@ -217,13 +315,7 @@ def _input_errors(path: Path) -> Iterator[None]:
             error=str(getattr(error, "strerror", None) or error),
         ) from None
     except UnicodeDecodeError as error:
-        raise InputError(
-            "not-utf8-in-chunks",
-            "{path} must be text in UTF-8; found a byte that is not, 0x{byte:02x}. Save it with "
-            "the encoding UTF-8.",
-            path=path,
-            byte=error.object[error.start],
-        ) from None
+        raise wrong_encoding(path, text.tried[0], error.object[error.start]) from None
     except MemoryError:
         raise InputError(
             "chunk-too-large",

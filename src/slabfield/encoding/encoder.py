@@ -11,20 +11,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slabfield.encoding.column_messages import describe_faults
-from slabfield.encoding.column_notes import warn_of_identifiers, warn_of_spelling
+from slabfield.encoding.column_notes import warn_of_identifiers
+from slabfield.encoding.column_rules import ColumnRules, Levels, column_rules
 from slabfield.encoding.columns import (
     Column,
     Fault,
     binary_variable,
-    find_fault,
-    missing_in,
+    find_faults,
     read_column,
     typed_values,
 )
+from slabfield.encoding.labels import label_key, map_distinct, numbers_in_text
+from slabfield.encoding.missing_codes import isolated_codes, likely_codes
 from slabfield.encoding.thresholds import Binarize, find_thresholds
 from slabfield.encoding.variables import Variable
 from slabfield.io.frames import OpenedTable, open_table
 from slabfield.validation.errors import InputError, InputWarning, Parameter, listed, shown_value
+from slabfield.validation.parameters import is_number
 
 UNSEEN = 255
 """Code of a value that is none of the labels, until it is refused or gets another code."""
@@ -62,7 +65,7 @@ class Encoder:
     has_names: bool = False
 
     @classmethod
-    def fit(cls, X: object, binarize: Binarize = None) -> Encoder:
+    def fit(cls, X: object, binarize: Binarize = None, levels: Levels = None) -> Encoder:
         """Decide the variables of a table without missing entries.
 
         Parameters
@@ -71,6 +74,8 @@ class Encoder:
             One row per case, one column per node.
         binarize : number, "median", or mapping from column name to these, optional
             Where columns of numbers are cut; see :func:`slabfield.encoding.code_binary`.
+        levels : mapping from column name to list of values, optional
+            All values that columns hold, in their order.
 
         Returns
         -------
@@ -82,7 +87,12 @@ class Encoder:
             If columns cannot be encoded; the message names all of them.
         """
         opened = open_table(X)
-        columns = [read_column(*named) for named in zip(opened.names, opened.columns, strict=True)]
+        columns = [
+            read_column(name, values, rules=rules)
+            for name, values, rules in zip(
+                opened.names, opened.columns, column_rules(opened.names, None, levels), strict=True
+            )
+        ]
         return cls.fit_columns(columns, opened.columns[0].size, opened.has_names, binarize)
 
     @classmethod
@@ -116,8 +126,7 @@ class Encoder:
         thresholds = find_thresholds(columns, binarize, weights)
         faults: dict[Fault, list[Column]] = {}
         for column, threshold in zip(columns, thresholds, strict=True):
-            fault = find_fault(column, n_rows, threshold)
-            if fault is not None:
+            for fault in find_faults(column, n_rows, threshold):
                 faults.setdefault(fault, []).append(column)
         if faults:
             raise InputError(
@@ -125,10 +134,20 @@ class Encoder:
                 "{faults}",
                 faults=describe_faults(faults, columns, n_rows, has_names),
             )
-        warn_of_spelling(columns)
         warn_of_identifiers(columns, thresholds, n_rows)
         pairs = zip(columns, thresholds, strict=True)
         return cls(tuple(binary_variable(*pair) for pair in pairs), has_names)
+
+    def as_record(self) -> dict[str, Any]:
+        """Return the encoder as plain values for a file."""
+        variables = [variable.as_record() for variable in self.variables]
+        return {"variables": variables, "has_names": self.has_names}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Encoder:
+        """Return the encoder that `as_record` described."""
+        variables = tuple(Variable.from_record(each) for each in record["variables"])
+        return cls(variables, bool(record["has_names"]))
 
     def transform(
         self,
@@ -143,14 +162,15 @@ class Encoder:
         Parameters
         ----------
         X : array, list of lists, data frame or sparse matrix
-            A column for each variable, in the same order. Where a label never occurred in the
-            fitted table (None), every value that is no other label gets its code.
+            A column for each variable, in the same order. Values that were stated to be missing
+            are missing here too. Where a label never occurred in the fitted table (None), every
+            value that is no other label gets its code.
         model : str
             Name of the fitted model, for the messages.
         ignored : collection of int
             Columns whose entries are ignored and treated as missing.
         allow_missing : bool
-            Whether entries may be missing (NaN or None).
+            Whether entries may be missing.
 
         Returns
         -------
@@ -167,12 +187,11 @@ class Encoder:
         shape = (opened.columns[0].size, len(self.variables))
         rows, missing = np.zeros(shape, np.uint8), np.zeros(shape, np.bool_)
         for k, values in enumerate(opened.columns):
-            if k in ignored:
-                missing[:, k] = True
-                continue
-            missing[:, k] = missing_in(values)
-            known = ~missing[:, k]
-            rows[known, k] = encode_values(values[known], self.variables[k], opened.names[k])
+            missing[:, k] = k in ignored or _rules_of(self.variables[k]).missing_in(values)
+        known = [values[~missing[:, k]] for k, values in enumerate(opened.columns)]
+        _refuse_codes(known, self.variables, opened.names)
+        for k, variable in enumerate(self.variables):
+            rows[~missing[:, k], k] = encode_values(known[k], variable, opened.names[k])
         if not allow_missing:
             some = np.flatnonzero(missing.any(axis=0))
             _refuse_missing([repr(opened.names[k]) for k in some if k not in ignored])
@@ -245,8 +264,12 @@ def encode_values(
     if variable.threshold is not None:
         numbers = _as_numbers(name, values, variable.threshold)
         return (numbers >= variable.threshold).astype(np.uint8)
-    codes = {label: code for code, label in enumerate(variable.labels) if label is not None}
-    found = _look_up(typed_values(values)[0], codes)
+    values = typed_values(values)[0]
+    labels = [label for label in variable.labels if label is not None]
+    if values.dtype.kind == "O" and all(is_number(x) for x in labels):
+        in_text = numbers_in_text(values)
+        values = values if in_text is None else in_text
+    found = _look_up(values, variable.labels)
     unseen = found == UNSEEN
     if None in variable.labels:
         found[unseen] = variable.labels.index(None)
@@ -263,24 +286,83 @@ def encode_values(
     return found
 
 
-def _look_up(values: NDArray[Any], codes: Mapping[Any, int]) -> NDArray[np.uint8]:
+def _look_up(values: NDArray[Any], labels: Sequence[object]) -> NDArray[np.uint8]:
     """Return the code of each value, or ``UNSEEN``."""
+    key = label_key(labels)
+    codes = {key(label): code for code, label in enumerate(labels) if label is not None}
     if values.dtype.kind in "biuf" and all(isinstance(x, (bool, int, float)) for x in codes):
         found = np.full(values.size, UNSEEN, np.uint8)
         for label, code in codes.items():
             found[values == label] = code
         return found
-    return np.array([_code_of(value, codes) for value in values.tolist()], np.uint8)
+
+    def code_of(value: Any) -> int:
+        try:
+            return codes.get(key(value), UNSEEN)
+        except TypeError:  # not hashable, so no label
+            return UNSEEN
+
+    return map_distinct(values, code_of, np.uint8)
 
 
-def _code_of(value: Any, codes: Mapping[Any, int]) -> int:
-    try:
-        return codes.get(value, UNSEEN)
-    except TypeError:  # not hashable, so no label
-        return UNSEEN
+def _rules_of(variable: Variable) -> ColumnRules:
+    return ColumnRules(variable.na_values, variable.levels)
+
+
+def _refuse_codes(
+    known: Sequence[NDArray[Any]], variables: Sequence[Variable], names: Sequence[str]
+) -> None:
+    """Refuse new values that are likely codes for missing answers, or outside the levels."""
+    codes: dict[str, list[Any]] = {}
+    outside: dict[str, list[Any]] = {}
+    for values, variable, name in zip(known, variables, names, strict=True):
+        rules = _rules_of(variable)
+        if rules.settled and variable.levels is None:
+            continue
+        column = read_column(name, values, np.zeros(values.size, np.bool_), rules)
+        if column.kind == "object":
+            continue
+        labels = [label for label in variable.labels if label is not None]
+        if variable.levels is not None:
+            found, into = list(column.outside), outside
+        elif variable.answers is None:
+            likely = likely_codes([*labels, *(x for x in column.distinct if x not in labels)])
+            found, into = [code for code in likely if code not in labels], codes
+        else:
+            numbers = column.distinct if column.kind == "number" else []
+            found, into = isolated_codes(numbers, variable.answers), codes
+        if found:
+            into[name] = found
+    if codes:
+        raise InputError(
+            "likely-missing-codes-in-new-rows",
+            "New rows must hold answers like those of the table that was fitted; found likely "
+            "codes for missing answers: {found}. Leave such entries empty (NaN), or fit with "
+            "{na_values}, or with {levels} if they are answers.",
+            found=_found_in(codes),
+            na_values=Parameter("na_values", codes),
+            levels=Parameter("levels"),
+        )
+    if outside:
+        raise InputError(
+            "new-values-outside-levels",
+            "New rows must hold only the values that {levels} listed in the fit; found {found}. "
+            "Correct them, or fit with {levels} that list them.",
+            levels=Parameter("levels"),
+            found=_found_in(outside),
+        )
+
+
+def _found_in(values: Mapping[str, Sequence[Any]]) -> str:
+    return listed(
+        [f"{listed([shown_value(x) for x in some])} in {name!r}" for name, some in values.items()]
+    )
 
 
 def _as_numbers(name: str, values: NDArray[Any], threshold: float) -> NDArray[np.float64]:
+    if values.dtype.kind == "O":
+        in_text = numbers_in_text(values)
+        values = values if in_text is None else in_text
     try:
         numbers = values.astype(np.float64)
         valid = values.dtype.kind in "biufO" and bool(np.all(np.isfinite(numbers)))
@@ -304,8 +386,8 @@ def _refuse_missing(columns: Sequence[str]) -> None:
         raise InputError(
             "missing-values-here",
             "{X} must have no missing values (NaN or None) here; found some in {which} {columns}. "
-            "Drop the rows that have them; only predict_proba accepts them, as the entries to "
-            "predict.",
+            "Drop the rows that have them; only predict and predict_proba accept them, as the "
+            "entries to predict.",
             X=Parameter("X"),
             which="column" if len(columns) == 1 else "columns",
             columns=listed(columns),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -10,9 +11,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slabfield.encoding.column_messages import describe_faults
-from slabfield.encoding.column_notes import notes_of, warn_of_constants
-from slabfield.encoding.columns import Column, Fault, read_column
+from slabfield.encoding.column_notes import (
+    note_of_codes,
+    note_of_dropped,
+    notes_of,
+    notes_of_spelling,
+    warn_of_constants,
+)
+from slabfield.encoding.column_rules import UNSTATED, ColumnRules, Levels, NaValues, column_rules
+from slabfield.encoding.columns import (
+    Column,
+    Fault,
+    answers_in,
+    find_faults,
+    read_column,
+    word_column,
+)
 from slabfield.encoding.encoder import Encoder, encode_values
+from slabfield.encoding.labels import label_key
+from slabfield.encoding.missing_codes import CODES_ABOVE, CODES_BELOW
 from slabfield.encoding.row_weights import merge_packed
 from slabfield.encoding.table import CodedTable
 from slabfield.encoding.thresholds import Binarize, fixed_thresholds
@@ -26,6 +43,9 @@ Bits = NDArray[np.uint8]
 
 MOST_VALUES = 2
 """Distinct values that a column without threshold may have: a raw code takes one bit."""
+
+MOST_DISTINCT = 100_000
+"""Distinct numbers that are kept of a column that is cut."""
 
 MERGE_ROWS = 1_000_000
 """Fewest pending rows that are merged with the earlier ones."""
@@ -52,38 +72,101 @@ class MixedColumns(Exception):
         self.names = names
 
 
-class RawValues:
-    """The distinct values of one column, in order of appearance; their places are their codes."""
+class _ColumnFault(Exception):
+    """Faults of a column, and the place of the first among the values of a chunk."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, faults: Sequence[Fault], column: Column, place: int) -> None:
+        super().__init__(faults)
+        self.faults, self.column, self.place = faults, column, place
+
+
+class RawValues:
+    """The labels of one column, in order of appearance; their places are their codes."""
+
+    def __init__(self, name: str, rules: ColumnRules) -> None:
+        self.name, self.rules = name, rules
+        self.key = label_key(rules.levels or ())
         self.codes: dict[Any, int] = {}
+        self.counts: Counter[Any] = Counter()
         self.type: np.dtype[Any] | None = None
 
     def is_alike(self, values: NDArray[Any]) -> bool:
         """Whether values are of the kind of the earlier ones: numbers, truth values or others."""
         return self.type is None or _group(self.type) == _group(values.dtype)
 
-    def add(self, values: NDArray[Any]) -> tuple[Bits, int | None]:
-        """Return the codes of values, and the place of the first that is one value too many."""
+    def add(self, values: NDArray[Any], n_rows: int) -> Bits:
+        """Return the codes of values; `n_rows` is the number of rows so far, for the message."""
         import pandas as pd
 
         self.type = values.dtype if self.type is None else np.promote_types(self.type, values.dtype)
-        places, found = pd.factorize(values)
+        try:
+            places, found = pd.factorize(values)
+        except TypeError:  # not hashable
+            raise _ColumnFault(["object"], read_column(self.name, values), 0) from None
         raw = np.asarray(found).astype(object).tolist()
-        codes = [self.codes.setdefault(value, len(self.codes)) for value in raw]
-        extra = next((k for k, code in enumerate(codes) if code >= MOST_VALUES), None)
-        if extra is not None:
-            return np.zeros(0, np.uint8), int(np.argmax(places == extra))
-        return np.array(codes, np.uint8)[places], None
+        self.counts.update(dict(zip(raw, np.bincount(places).tolist(), strict=True)))
+        codes = [self.codes.setdefault(self.key(value), len(self.codes)) for value in raw]
+        outside = set(self.rules.outside_levels(raw))
+        bad = [x in outside or codes[k] >= MOST_VALUES for k, x in enumerate(raw)]
+        if any(bad):
+            column = self.column()
+            suspected = {self.key(code) for code in column.suspected}
+            first = [self.key(x) in suspected for x in raw] if suspected else bad
+            place = int(np.argmax(np.array(first)[places]))
+            raise _ColumnFault(find_faults(column, n_rows, None), column, place)
+        return np.array(codes, np.uint8)[places]
+
+    def labels(self) -> NDArray[Any]:
+        """Return one spelling of each label, in the order of their codes."""
+        spellings = {self.key(value): value for value in self.counts}
+        values = np.empty(len(self.codes), object)
+        values[:] = [spellings[key] for key in self.codes]
+        return values
 
     def column(self) -> Column:
-        """Return the column of distinct values, typed as the whole column would be."""
-        values = np.empty(len(self.codes), object)
-        values[:] = list(self.codes)
-        if self.type is not None and _group(self.type) != "words":
-            values = values.astype(self.type)
-        return read_column(self.name, values)
+        """Return the column of labels, typed as the whole column would be."""
+        values = self.labels()
+        if self.type is None or _group(self.type) == "words":
+            return word_column(self.name, values, self.counts, 0, self.rules)
+        column = read_column(self.name, values.astype(self.type), rules=self.rules)
+        times = {code: self.counts[code] for code in column.suspected}
+        return column._replace(
+            suspected=times, outside={value: self.counts[value] for value in column.outside}
+        )
+
+
+class CutValues:
+    """The distinct numbers of one column that is cut, to recognize codes for missing answers."""
+
+    def __init__(self, name: str, rules: ColumnRules) -> None:
+        self.name, self.rules = name, rules
+        self.distinct: NDArray[Any] = np.zeros(0, np.int64)
+        self.counts: Counter[float] = Counter()
+
+    def add(self, values: NDArray[Any]) -> None:
+        """Add the numbers of a chunk; they must be among the levels, if these are stated."""
+        import pandas as pd
+
+        found = pd.unique(values)
+        outside = self.rules.outside_levels(found.tolist())
+        if outside:
+            times = {x: int(np.count_nonzero(values == x)) for x in outside}
+            column = Column(self.name, values, found.tolist(), "number", 0, self.rules)
+            place = int(np.argmax(np.isin(values, outside)))
+            raise _ColumnFault(["levels"], column._replace(outside=times), place)
+        for code in found[np.isin(found, list(CODES_ABOVE | CODES_BELOW))].tolist():
+            self.counts[code] += int(np.count_nonzero(values == code))
+        self.distinct = np.union1d(self.distinct, found)
+        if self.distinct.size > MOST_DISTINCT:
+            # every other one, and both ends: gaps between them are not smaller than before
+            codes = self.distinct[np.isin(self.distinct, list(self.counts))]
+            ends = self.distinct[[0, -1]]
+            self.distinct = np.unique(np.concatenate([self.distinct[::2], ends, codes]))
+
+    def column(self) -> Column:
+        """Return the column of distinct values."""
+        column = read_column(self.name, self.distinct, rules=self.rules)
+        return column._replace(suspected={x: self.counts[x] for x in column.suspected})
 
 
 def _group(kind: np.dtype[Any]) -> str:
@@ -106,6 +189,11 @@ class RowCounter:
         Threshold of every numeric column, or of those named.
     as_text : collection of str
         Columns that are read as text, whatever they hold.
+    na : {"error", "drop"}
+        Whether missing entries are refused, or the rows dropped that have any.
+    na_values, levels : optional
+        Codes for missing entries, and all values of columns, as for
+        :func:`slabfield.encoding.code_binary`.
 
     Examples
     --------
@@ -126,28 +214,55 @@ class RowCounter:
         names: Sequence[str],
         binarize: Binarize = None,
         as_text: Collection[str] = (),
+        na: str = "error",
+        na_values: NaValues = None,
+        levels: Levels = None,
     ) -> None:
         self.path, self.names, self.binarize, self.as_text = path, list(names), binarize, as_text
-        self.raw = [RawValues(name) for name in names]
+        self.na, self.rules = na, column_rules(self.names, na_values, levels)
+        named = list(zip(self.names, self.rules, strict=True))
+        self.raw = [RawValues(name, rules) for name, rules in named]
+        self.cut = [CutValues(name, rules) for name, rules in named]
         self.thresholds = fixed_thresholds(names, binarize)
-        self.n_rows = 0
+        self.n_read, self.n_rows = 0, 0
+        self.n_stated = dict.fromkeys(self.names, 0)
         self.packed: Bits = np.zeros((0, -(-len(names) // 8)), np.uint8)
         self.counts = np.zeros(0)
         self.pending: list[tuple[Bits, NDArray[np.float64]]] = []
 
     def add(self, chunk: pd.DataFrame) -> None:
         """Add the rows of a chunk."""
-        codes, mixed = np.zeros((len(chunk), len(self.names)), np.uint8), set()
-        for k, name in enumerate(self.names if len(chunk) else ()):
-            values = self._values(k, chunk.iloc[:, k])
-            if name in self.as_text or self.raw[k].is_alike(values):
-                codes[:, k] = self._codes(k, values)
-            else:
+        values = [_values_of(chunk.iloc[:, k]) for k in range(len(self.names))]
+        missing = self._missing_in(values)
+        known = np.logical_not(missing)
+        if self.na == "drop":
+            known[~known.all(axis=1)] = False
+        codes = np.zeros((len(chunk), len(self.names)), np.uint8)
+        mixed, faults = set(), []
+        for k, name in enumerate(self.names):
+            own = self._typed(k, values[k][known[:, k]])
+            if own.size and name not in self.as_text and not self.raw[k].is_alike(own):
                 mixed.add(name)
+                continue
+            try:
+                if own.size:
+                    codes[known[:, k], k] = self._codes(k, own)
+                if not known[:, k].all() and self.na == "error":
+                    n_missing = int(np.count_nonzero(missing[:, k]))
+                    column = Column(name, own[:0], [], "number", n_missing)
+                    raise _ColumnFault(["missing"], column, int(np.argmax(missing[:, k])))
+            except _ColumnFault as fault:
+                if fault.faults != ["missing"]:  # among the known values
+                    fault.place = int(np.flatnonzero(known[:, k])[fault.place])
+                faults.append(fault)
         if mixed:
             raise MixedColumns(mixed)
-        self.n_rows += len(chunk)
-        self.pending.append(merge_packed(np.packbits(codes, axis=1)))
+        if faults:
+            self._refuse(faults)
+        complete = known.all(axis=1)
+        self.n_read += len(chunk)
+        self.n_rows += int(np.count_nonzero(complete))
+        self.pending.append(merge_packed(np.packbits(codes[complete], axis=1)))
         if sum(len(part) for part, _ in self.pending) > max(MERGE_ROWS, len(self.packed)):
             self._merge()
 
@@ -172,15 +287,24 @@ class RowCounter:
         missing = np.zeros(rows.shape, np.bool_)
         warn_of_constants(rows, missing, self.names)
         return CodedTable(
-            rows, encoder.variables, notes_of(encoder.variables), True, missing, counts=counts
-        )
+            rows, encoder.variables, self._notes(columns, encoder), True, missing, counts=counts,
+            n_dropped=self.n_read - self.n_rows,
+        )  # fmt: skip
+
+    def _notes(self, columns: Sequence[Column], encoder: Encoder) -> list[str]:
+        return [
+            *note_of_codes(self.n_stated),
+            *note_of_dropped(self.n_read - self.n_rows, self.n_read),
+            *notes_of_spelling(columns),
+            *notes_of(encoder.variables),
+        ]
 
     def _encoded(self, columns: Sequence[Column], encoder: Encoder) -> Bits:
         """Return the packed rows with the codes of the encoder in place of raw codes."""
         moved = {}
         for k, variable in enumerate(encoder.variables):
             if variable.threshold is None:
-                codes = encode_values(columns[k].values, variable)
+                codes = encode_values(self.raw[k].labels(), variable)
                 if np.any(codes != np.arange(codes.size)):
                     moved[k] = codes
         packed = np.empty_like(self.packed)
@@ -213,33 +337,31 @@ class RowCounter:
                 available=shown_bytes(available),
             )
 
-    def _values(self, k: int, series: pd.Series[Any]) -> NDArray[Any]:
-        """Return the values of a chunk of one column, none of which may be missing."""
-        missing = np.asarray(series.isna())
-        if missing.any():
-            column = Column(self.names[k], np.zeros(0), [], "number", int(missing.sum()))
-            self._refuse("missing", column, int(np.argmax(missing)))
-        values = np.asarray(series)
-        kind = getattr(series.dtype, "kind", "O")
-        if values.dtype.kind == "O" and kind in f"b{NUMBERS}":  # of pandas' own types
-            return values.astype(kind + ("1" if kind == "b" else "8"))
-        return values
+    def _missing_in(self, values: Sequence[NDArray[Any]]) -> NDArray[np.bool_]:
+        """Return the mask of missing entries of a chunk, and count those that are stated codes."""
+        missing = [rules.missing_in(own) for own, rules in zip(values, self.rules, strict=True)]
+        for k, rules in enumerate(self.rules):
+            if rules.na_values:
+                stated = missing[k] & ~UNSTATED.missing_in(values[k])
+                self.n_stated[self.names[k]] += int(np.count_nonzero(stated))
+        return np.stack(missing, axis=1)
+
+    def _typed(self, k: int, values: NDArray[Any]) -> NDArray[Any]:
+        """Return values that are not missing as an array of their kind."""
+        if values.dtype.kind != "O" or self.names[k] in self.as_text:
+            return values
+        return answers_in(values)[0]
 
     def _codes(self, k: int, values: NDArray[Any]) -> Bits:
         """Return the raw codes of a chunk of one column."""
         if values.dtype.kind == "f" and not np.isfinite(values).all():
             column = Column(self.names[k], values[:0], [], "number", 0)
-            self._refuse("infinite", column, int(np.argmin(np.isfinite(values))))
+            raise _ColumnFault(["infinite"], column, int(np.argmin(np.isfinite(values))))
         threshold = self._threshold(k, values)
-        if threshold is not None:
-            return (values >= threshold).astype(np.uint8)
-        try:
-            codes, extra = self.raw[k].add(values)
-        except TypeError:  # not hashable
-            self._refuse("object", read_column(self.names[k], values), 0)
-        if extra is not None:
-            self._refuse("values", self.raw[k].column(), extra)
-        return codes
+        if threshold is None:
+            return self.raw[k].add(values, self.n_rows + values.size)
+        self.cut[k].add(values)
+        return (values >= threshold).astype(np.uint8)
 
     def _threshold(self, k: int, values: NDArray[Any]) -> float | None:
         """Return the threshold of a column; one for all numbers leaves other columns alone."""
@@ -260,17 +382,29 @@ class RowCounter:
         return None
 
     def _column(self, k: int) -> Column:
-        """Return a column of the distinct values found so far; of none, if it is cut."""
-        if self.thresholds[k] is not None:
-            return Column(self.names[k], np.zeros(0), [], "number", 0)
-        return self.raw[k].column()
+        """Return a column of the distinct values found so far."""
+        return self.raw[k].column() if self.thresholds[k] is None else self.cut[k].column()
 
-    def _refuse(self, fault: Fault, column: Column, place: int) -> NoReturn:
+    def _refuse(self, found: Sequence[_ColumnFault]) -> NoReturn:
+        faults: dict[Fault, list[Column]] = {}
+        for fault in found:
+            for kind in fault.faults:
+                faults.setdefault(kind, []).append(fault.column)
+        columns = [fault.column for fault in found]
         raise InputError(
-            "invalid-column-in-file",
-            "{faults}\nIt first occurs in row {row:,} below the column names of {path}; the rest "
-            "of the file was not read.",
-            faults=describe_faults({fault: [column]}, [column], self.n_rows, True),
-            row=self.n_rows + place + 1,
+            "invalid-columns-in-file",
+            "{faults}\nThe first fault is in row {row:,} below the column names of {path}; the "
+            "rest of the file was not read.",
+            faults=describe_faults(faults, columns, self.n_rows, True),
+            row=self.n_read + min(fault.place for fault in found) + 1,
             path=self.path,
         )
+
+
+def _values_of(series: pd.Series[Any]) -> NDArray[Any]:
+    """Return the values of a chunk of one column, of a type of NumPy where there is one."""
+    values = np.asarray(series)
+    kind = getattr(series.dtype, "kind", "O")
+    if values.dtype.kind == "O" and kind in f"b{NUMBERS}" and not series.hasnans:  # of pandas
+        return values.astype(kind + ("1" if kind == "b" else "8"))
+    return values

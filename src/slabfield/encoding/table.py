@@ -7,8 +7,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slabfield.encoding.column_notes import notes_of, warn_of_constants
-from slabfield.encoding.columns import Column, missing_in, read_column
+from slabfield.encoding.column_notes import (
+    note_of_codes,
+    note_of_dropped,
+    notes_of,
+    notes_of_spelling,
+    warn_of_constants,
+)
+from slabfield.encoding.column_rules import UNSTATED, Levels, NaValues, column_rules
+from slabfield.encoding.columns import Column, read_column
 from slabfield.encoding.encoder import Encoder, encode_values
 from slabfield.encoding.row_weights import check_weights
 from slabfield.encoding.thresholds import Binarize
@@ -41,6 +48,8 @@ class CodedTable(NamedTuple):
         Count of each row, if equal rows were merged while reading.
     weights : array of float64, optional
         Sample weight of each row, if given.
+    n_dropped : int
+        Number of rows that were dropped for missing entries.
 
     Examples
     --------
@@ -56,11 +65,17 @@ class CodedTable(NamedTuple):
     missing: NDArray[np.bool_]
     counts: Array | None = None
     weights: Array | None = None
+    n_dropped: int = 0
 
     @property
     def names(self) -> list[str]:
         """Names of the columns."""
         return [variable.name for variable in self.variables]
+
+    @property
+    def encoder(self) -> Encoder:
+        """The encoder of new rows."""
+        return Encoder(self.variables, self.has_names)
 
     @property
     def n_rows(self) -> int:
@@ -74,13 +89,25 @@ class CodedTable(NamedTuple):
 
 
 def code_binary(
-    X: object, binarize: Binarize = None, na: str = "error", sample_weight: object = None
+    X: object,
+    binarize: Binarize = None,
+    na: str = "error",
+    sample_weight: object = None,
+    na_values: NaValues = None,
+    levels: Levels = None,
 ) -> CodedTable:
     """Check a table of two-valued columns and code it as 0 and 1.
 
     Of two numbers the larger is 1; of two words that have a natural order (yes and no, true and
-    false, present and absent, and so on, in any case) the affirmative is 1; of other words the
-    second in the alphabet. The notes describe the coding.
+    false, present and absent, and so on) the affirmative is 1; of other words the second in the
+    alphabet. Words that differ only in case or surrounding blanks are one label; blank text is
+    missing. The notes describe the coding.
+
+    A value that is likely a code for a missing answer, such as 99 beside 1 to 5, is refused unless
+    ``na_values`` or ``levels`` state what it is. Numbers are likely codes if they are among the
+    usual ones (7, 8, 9, 77, 88, 98, 99, 999, ..., -1 to -9, -99, -999, ...), lie outside the range
+    of the column's other values, and are farther from these than any two neighboring ones are from
+    each other; texts, if they are usual marks such as "." or "?".
 
     Parameters
     ----------
@@ -96,6 +123,12 @@ def code_binary(
         them along with the parameters.
     sample_weight : sequence of numbers, optional
         Weight of each row, which "median" takes into account as well.
+    na_values : value, list of values, or mapping from column name to these, optional
+        Values that stand for missing entries, to which ``na`` applies. An empty list states that
+        there are none. In a mapping, the key None stands for all columns that it does not name.
+    levels : mapping from column name to list of values, optional
+        All answers of a column, in their order: of two, the second is coded 1. Other values are
+        refused.
 
     Returns
     -------
@@ -116,21 +149,42 @@ def code_binary(
     [[0, 0], [1, 1], [1, 0]]
     >>> table.notes
     ["Column 'sleep': 1 = 'yes', 0 = 'no'."]
+
+    A code for missing answers:
+
+    >>> rated = pd.DataFrame({"sleep": [0, 1, 9, 1], "work": [0, 1, 0, 1]})
+    >>> code_binary(rated, na_values=9, na="drop").rows.tolist()
+    [[0, 0], [1, 1], [1, 1]]
     """
     check_choice("na", na, NA)
     if isinstance(X, CodedTable):
-        return _already_coded(X, binarize, sample_weight)
+        return _already_coded(
+            X,
+            binarize=binarize,
+            sample_weight=sample_weight,
+            na_values=na_values,
+            levels=levels,
+        )
     opened = open_table(X)
+    rules = column_rules(opened.names, na_values, levels)
     weights = None
     if sample_weight is not None:
         weights = check_weights(sample_weight, opened.columns[0].size)
-    missing = np.stack([missing_in(values) for values in opened.columns], axis=1)
-    dropped: list[str] = []
+    pairs = list(zip(opened.columns, rules, strict=True))
+    missing = np.stack([own.missing_in(values) for values, own in pairs], axis=1)
+    stated = {
+        name: int(np.count_nonzero(missing[:, k] & ~UNSTATED.missing_in(opened.columns[k])))
+        for k, name in enumerate(opened.names)
+        if rules[k].na_values
+    }
+    n_dropped, dropped = 0, list[str]()
     if na == "drop" and missing.any():
+        n_dropped = int(np.count_nonzero(missing.any(axis=1)))
         weights = None if weights is None else weights[~missing.any(axis=1)]
         opened, missing, dropped = _without_rows(opened, missing)
     columns = [
-        read_column(name, opened.columns[k], missing[:, k]) for k, name in enumerate(opened.names)
+        read_column(name, opened.columns[k], missing[:, k], rules[k])
+        for k, name in enumerate(opened.names)
     ]
     if na == "impute":
         _refuse_empty(columns)
@@ -154,23 +208,29 @@ def code_binary(
     return CodedTable(
         rows,
         encoder.variables,
-        [*dropped, *_missing_note(missing), *notes_of(encoder.variables)],
+        [
+            *note_of_codes(stated),
+            *dropped,
+            *_missing_note(missing),
+            *notes_of_spelling(columns),
+            *notes_of(encoder.variables),
+        ],
         opened.has_names,
         missing,
         weights=weights,
+        n_dropped=n_dropped,
     )
 
 
-def _already_coded(table: CodedTable, binarize: Binarize, sample_weight: object) -> CodedTable:
+def _already_coded(table: CodedTable, **others: object) -> CodedTable:
     """Return a coded table, and refuse options that would change its coding."""
-    if binarize is not None or sample_weight is not None:
+    given = [name for name, value in others.items() if value is not None]
+    if given:
         raise InputError(
             "table-already-coded",
-            "A table that is already coded takes neither {binarize} nor {weights}; found {found}. "
-            "Pass it where the table is read or coded.",
-            binarize=Parameter("binarize"),
-            weights=Parameter("sample_weight"),
-            found=Parameter("sample_weight" if binarize is None else "binarize"),
+            "A table that is already coded takes no {found}. Pass it where the table is read or "
+            "coded.",
+            found=Parameter(given[0]),
         )
     return table
 
@@ -192,8 +252,7 @@ def _without_rows(
             impute=Parameter("na", "impute"),
         )
     kept = opened._replace(columns=[values[complete] for values in opened.columns])
-    return kept, missing[complete], [f"{n_rows - n_left} of {n_rows} rows were dropped for missing "
-                                  "entries."]  # fmt: skip
+    return kept, missing[complete], note_of_dropped(n_rows - n_left, n_rows)
 
 
 def _refuse_empty(columns: list[Column]) -> None:

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import date, datetime, time
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
+from slabfield.encoding.missing_codes import AnswerRange
+
 KINDS = ("binary",)
 """Kinds of variable that models know."""
+
+READERS: dict[str, tuple[type, Callable[[str], object]]] = {
+    "datetime": (datetime, datetime.fromisoformat),  # before date, of which it is a subclass
+    "date": (date, date.fromisoformat),
+    "time": (time, time.fromisoformat),
+    "decimal": (Decimal, Decimal),
+}
+"""Labels that JSON does not have: their types, and how they are read from their text."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +41,13 @@ class Variable:
         The number that a model uses for each label.
     threshold : float, optional
         Where a column of numbers was cut; None where labels are encoded.
+    na_values : tuple, optional
+        Values that stand for missing entries; None if nothing was stated about them.
+    levels : tuple, optional
+        All values that the column may hold, in their order, if they were stated.
+    answers : AnswerRange, optional
+        Range of the values of a column that was cut, by which missing codes are recognized in new
+        rows.
 
     Examples
     --------
@@ -45,6 +64,9 @@ class Variable:
     labels: tuple[object, ...]
     scores: tuple[float, ...]
     threshold: float | None = None
+    na_values: tuple[str | float, ...] | None = None
+    levels: tuple[str | float, ...] | None = None
+    answers: AnswerRange | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -63,15 +85,23 @@ class Variable:
 
     @classmethod
     def binary(
-        cls, name: str, labels: tuple[object, object], threshold: float | None = None
+        cls,
+        name: str,
+        labels: tuple[object, object],
+        threshold: float | None = None,
+        na_values: tuple[str | float, ...] | None = None,
+        levels: tuple[str | float, ...] | None = None,
+        answers: AnswerRange | None = None,
     ) -> Variable:
         """Return the variable of a column with two labels, or with a threshold."""
-        return cls(name, "binary", labels, (0.0, 1.0), threshold)
+        scores = (0.0, 1.0)
+        return cls(name, "binary", labels, scores, threshold, na_values, levels, answers)
 
     def as_record(self) -> dict[str, Any]:
         """Return the variable as plain values for a file.
 
-        Labels that JSON does not have, such as dates, become text.
+        Dates, times and decimal numbers are marked as such; other labels that JSON does not have
+        become text.
         """
         return {
             "name": self.name,
@@ -79,24 +109,46 @@ class Variable:
             "labels": [_plain(label) for label in self.labels],
             "scores": list(self.scores),
             "threshold": self.threshold,
+            "na_values": None if self.na_values is None else list(self.na_values),
+            "levels": None if self.levels is None else list(self.levels),
+            "answers": None if self.answers is None else [_plain(x) for x in self.answers],
         }
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Variable:
         """Return the variable that `as_record` described."""
-        name, threshold = record["name"], record["threshold"]
+        name, threshold, answers = record["name"], record["threshold"], record["answers"]
         if not isinstance(name, str):
             raise ValueError("a variable whose name is not text")
         return cls(
             name,
             record["kind"],
-            tuple(record["labels"]),
+            tuple(_from_plain(label) for label in record["labels"]),
             tuple(float(score) for score in record["scores"]),
             None if threshold is None else float(threshold),
+            _optional_tuple(record["na_values"]),
+            _optional_tuple(record["levels"]),
+            None if answers is None else AnswerRange(*answers),
         )
+
+
+def _optional_tuple(values: Iterable[Any] | None) -> tuple[Any, ...] | None:
+    return None if values is None else tuple(values)
 
 
 def _plain(label: object) -> object:
     if isinstance(label, np.generic):
         label = label.item()
-    return label if label is None or isinstance(label, (bool, int, float, str)) else str(label)
+    if label is None or isinstance(label, (bool, int, float, str)):
+        return label
+    for name, (kind, _) in READERS.items():
+        if isinstance(label, kind):
+            return {name: str(label)}
+    return str(label)
+
+
+def _from_plain(label: object) -> object:
+    if not isinstance(label, dict):
+        return label
+    ((name, text),) = label.items()
+    return READERS[name][1](text)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
+from pathlib import Path
 from platform import python_version
 from typing import Any
 
@@ -13,9 +15,22 @@ import numpy as np
 
 import slabfield
 from slabfield import encoding, validation
-from slabfield.chains.checkpoint import Checkpoint, cannot_write, pack, plain_failures, unpack
+from slabfield.chains.checkpoint import (
+    HEADER,
+    Checkpoint,
+    cannot_write,
+    pack,
+    plain_failures,
+    unpack,
+)
 from slabfield.chains.code_fingerprint import code_fingerprint
 from slabfield.chains.parallel import Outcome
+from slabfield.estimators.run_goal import Goal
+
+# Subfolder of an output folder of the command line for the states of the chains
+CHECKPOINT = "checkpoint"
+# End of a message about a damaged header: what to do
+DELETE_ADVICE = "Delete the folder and fit again"
 
 
 def versions() -> dict[str, str]:
@@ -29,13 +44,19 @@ def begin_run(
     estimator: Any,
     table: encoding.CodedTable,
     run_settings: dict[str, Any],
-) -> tuple[int, int | None]:
+    goal: Goal,
+) -> int:
     """Write the header of a new run, or check that the folder holds this same run.
+
+    Parameters
+    ----------
+    goal : Goal
+        What the run is to reach, if it is a new one.
 
     Returns
     -------
-    int, int or None
-        The seed, and the number of draws to which the run was extended, if it was.
+    int
+        The seed.
     """
     parameters = estimator.get_params(deep=False)
     stored = checkpoint.run_record.get("identity", {}) if checkpoint.run_record else {}
@@ -54,11 +75,38 @@ def begin_run(
         "shape": list(table.rows.shape),
         "variables": [variable.as_record() for variable in table.variables],
         "table": pack(list(table[2:]), arrays, {}, "table"),
-        "versions": run_settings["versions"],
-    }
+        "versions": run_settings["versions"], "goal": list(goal), "stopped_by": "",
+    }  # fmt: skip
     with refuse_unwritable(checkpoint):
         checkpoint.begin(identity, record, arrays)
-    return seed, (checkpoint.run_record or {}).get("goal")
+    return seed
+
+
+def recorded_goal(checkpoint: Checkpoint) -> Goal:
+    """Return what the run of a checkpoint is to reach."""
+    with plain_failures(checkpoint.header, DELETE_ADVICE):
+        n_draws, until_converged, max_draws = (checkpoint.run_record or {})["goal"]
+        return Goal(int(n_draws), bool(until_converged), int(max_draws))
+
+
+def recorded_draws(checkpoint: Checkpoint) -> int:
+    """Return the draws of each chain with which the run of a checkpoint ended."""
+    with plain_failures(checkpoint.header, DELETE_ADVICE):
+        return int((checkpoint.run_record or {})["n_draws"])
+
+
+def record_goal(checkpoint: Checkpoint, goal: Goal) -> None:
+    """Record what a run is to reach from now on; a run that is complete stays so."""
+    same = recorded_goal(checkpoint) == goal
+    if not same or checkpoint.stopped_by in ("time", "interrupt"):
+        with refuse_unwritable(checkpoint):
+            checkpoint.update({"goal": list(goal), "stopped_by": ""})
+
+
+def checkpoint_folder(path: str | os.PathLike[str]) -> Path:
+    """Return the folder of a checkpoint, given itself or the output folder that contains it."""
+    inside = Path(path) / CHECKPOINT
+    return inside if (inside / HEADER).exists() else Path(path)
 
 
 @contextmanager
@@ -82,7 +130,7 @@ def read_run(checkpoint: Checkpoint) -> tuple[dict[str, Any], encoding.CodedTabl
             folder=checkpoint.folder,
             file=checkpoint.header.name,
         )
-    with plain_failures(checkpoint.header, "Delete the folder and fit again"):
+    with plain_failures(checkpoint.header, DELETE_ADVICE):
         parameters = unpack(record["parameters"], arrays, {}, ())
         shape = tuple(record["shape"])
         rows = np.unpackbits(arrays["rows"], count=shape[0] * shape[1]).reshape(shape)
@@ -91,23 +139,41 @@ def read_run(checkpoint: Checkpoint) -> tuple[dict[str, Any], encoding.CodedTabl
         return parameters, encoding.CodedTable(rows, variables, *rest)
 
 
+class InterruptedInWarmUp(KeyboardInterrupt):
+    """Ctrl-C during warm-up: there are no draws; ``what`` says how far the warm-up had come."""
+
+    def __init__(self, n_warmed: Sequence[int], n_warmup: int, folder: Path) -> None:
+        low, high = min(n_warmed), max(n_warmed)
+        made = f"{low}" if low == high else f"{low} to {high}"
+        self.what = f"warm-up had made {made} of its {n_warmup} draws per chain, which are kept"
+        if high == 0:
+            self.what = "warm-up had not begun, so that nothing is kept"
+        self.what += "; there are no results yet"
+        super().__init__(
+            f"Interrupted; {self.what}. resume() continues, here or in another process: "
+            f"SpikeSlabMRF.from_checkpoint({str(folder)!r}).resume()."
+        )
+
+
 def end_run(checkpoint: Checkpoint, outcome: Outcome) -> None:
-    """Mark a run as finished; where Ctrl-C stopped it, warn and say how to continue."""
+    """Record the end of a run; where Ctrl-C stopped it, warn and say how to continue."""
+    n_draws = len(outcome.results[0].record.bias) if outcome.results else 0
+    checkpoint.end(outcome.stopped_by, n_draws)
     if outcome.stopped_by != "interrupt":
-        checkpoint.finish()
         return
     if not outcome.results:
-        raise KeyboardInterrupt("The run was stopped before the first draw.")
-    n_draws, n_chains = len(outcome.results[0].record.bias), len(outcome.results)
+        n_warmed, n_warmup = [run.n_warmed for run in outcome.runs], outcome.runs[0].n_warmup
+        raise InterruptedInWarmUp(n_warmed, n_warmup, checkpoint.folder)
     warnings.warn(
         validation.InputWarning(
             "interrupted",
             "Ctrl-C ended the run after {n_draws} draws of {n_chains} of its {n_planned} chains. "
-            "The same call continues it, as does SpikeSlabMRF.resume({folder!r}).",
+            "resume() continues, here or in another process: "
+            "SpikeSlabMRF.from_checkpoint({folder!r}).resume().",
             n_draws=n_draws,
-            n_chains=n_chains,
+            n_chains=len(outcome.results),
             n_planned=len(outcome.runs),
             folder=str(checkpoint.folder),
         ),
-        stacklevel=4,
+        stacklevel=5,
     )

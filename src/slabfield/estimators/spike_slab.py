@@ -1,12 +1,12 @@
-"""The estimator with scikit-learn's interface: fit, extend and resume a run of chains."""
+"""The estimator with scikit-learn's interface: fit and resume a run of chains."""
 
 from __future__ import annotations
 
 import os
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, replace
+from functools import partial
 from math import inf
-from time import monotonic
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -21,11 +21,13 @@ from slabfield.chains.parallel import (
     Limits,
     Outcome,
     Unfit,
+    common_length,
     draw_on,
     refuse_unfit,
     run_chains,
 )
 from slabfield.chains.row_sums import fingerprint, rows_and_sums
+from slabfield.chains.run_clock import Deadline, Stopwatch
 from slabfield.configuration import (
     EXACT_MAX_NODES,
     FULL_MAX_PARAMETERS,
@@ -35,26 +37,33 @@ from slabfield.configuration import (
 )
 from slabfield.draws import Draws
 from slabfield.estimators import PosteriorModel, notify_compiling
+from slabfield.estimators.convergence_warning import warn_unconverged
 from slabfield.estimators.run_files import (
     begin_run,
+    checkpoint_folder,
     end_run,
     read_run,
-    refuse_unwritable,
+    record_goal,
+    recorded_draws,
+    recorded_goal,
     versions,
 )
+from slabfield.estimators.run_goal import FIRST_DRAWS, Goal, RunStatus, next_goal
 from slabfield.models.binary import BinaryPairwise
 from slabfield.moves.imputation import new_missing_entries
 from slabfield.posterior import Posterior
 from slabfield.posterior.convergence import Convergence
 from slabfield.priors import Prior, largest_slab_scale
-from slabfield.problem import Problem
-from slabfield.progress import chain_progress
+from slabfield.problem import Problem, node_means
+from slabfield.progress import chain_progress, is_shown
 
 if TYPE_CHECKING:
     from distributed import Client
 
-FIRST_DRAWS = 200
-"""Draws of each chain before the first convergence check, with ``n_draws="auto"``."""
+# Attributes of a run that can be resumed, which copies do not keep
+RUN_ATTRIBUTES = ("_runs", "_checkpoint", "_goal")
+# Seconds that a fit may take without a display of its progress, unless it is asked for
+SHORT_FIT = 2.0
 
 
 class SpikeSlabMRF(PosteriorModel):
@@ -79,15 +88,17 @@ class SpikeSlabMRF(PosteriorModel):
         tuning.
     n_chains : int
         Number of independent chains; convergence can be judged from at least four.
-    n_warmup, n_draws : int, optional
-        Draws discarded and kept in each chain; None takes the preset's numbers. With
-        ``n_draws="auto"``, chains grow from 200 draws by a quarter at a time until they have
-        converged, up to ``max_draws`` each.
+    n_warmup : int, optional
+        Warm-up draws of each chain, which are discarded; None takes the preset's number.
+    n_draws : int or "auto", optional
+        Draws kept in each chain. With "auto", chains grow from 200 draws by a quarter at a time
+        until they have converged, up to ``max_draws`` each. None takes the preset's number.
     max_draws : int
         Upper limit on the draws kept in each chain, with ``n_draws="auto"``.
     time_budget : float, optional
-        Seconds after which chains stop with the draws made so far. Warm-up may take at most half
-        of them; where it is cut short, ``posterior_.warnings`` says so.
+        Seconds of warm-up and sampling after which chains stop with the draws made so far;
+        compilation does not count. Warm-up may take at most half of them; where it is cut short,
+        ``posterior_.warnings`` says so.
     inclusion_prior : pair, number, (D, D) array or dict
         (a, b): p0 ~ Beta(a, b) is learned. A number fixes p0. A matrix gives each edge its own
         probability: 0 forbids it, 1 forces it, NaN leaves it to p0 ~ Beta(5, 5). A dict from pairs
@@ -105,10 +116,11 @@ class SpikeSlabMRF(PosteriorModel):
         Seed. The same seed, data and settings give the same draws, whatever ``n_jobs`` is.
     n_jobs : int, optional
         Number of chains run in parallel; None and -1 use all cores.
-    progress : bool
-        Show the progress of the chains on standard error. The first fit after an installation
-        compiles for up to a minute; a note on this, and on how long it took, goes to the same place
-        and always to the logger ``slabfield`` at level INFO.
+    progress : bool, optional
+        Show the progress of the chains on standard error. None does so in a terminal or notebook,
+        for fits of more than two seconds. The first fit after an installation compiles for up to a
+        minute; a note on this, and on how long it took, goes to the same place and always to the
+        logger ``slabfield`` at level INFO.
     sampler : dict, optional
         Settings of the sampler in place of the preset's, such as ``{"thin": 5}``: n_particles,
         n_sweeps, thin, restart, preconditioner, step_size, jump_scale, persistence,
@@ -127,6 +139,13 @@ class SpikeSlabMRF(PosteriorModel):
         How missing entries are treated: "error" refuses the table; "drop" drops the rows that
         have any; "impute" draws them along with the field, which is valid if entries are missing
         at random.
+    na_values : value, list or dict, optional
+        Values that stand for missing answers, such as 99, to which ``na`` applies; a dict names
+        columns (the key None: all others). An empty list states that there are none.
+    levels : dict, optional
+        All answers of the columns it names, in their order, such as ``{"sleep": [1, 2, 3]}``; other
+        values are refused. Of two, the second is 1. Values that look like codes for missing answers
+        are refused unless ``na_values`` or ``levels`` state what they are.
     max_memory : int or str, optional
         Memory limit of a run, in bytes or as "4GB"; None takes the available memory. A run that
         needs more is refused.
@@ -172,8 +191,9 @@ class SpikeSlabMRF(PosteriorModel):
     (5, 12)
     """
 
-    _runs: Any
-    _checkpoint: Checkpoint | None
+    _runs: Any = None
+    _checkpoint: Checkpoint | None = None
+    _goal: Goal
 
     def __init__(
         self,
@@ -181,7 +201,7 @@ class SpikeSlabMRF(PosteriorModel):
         preset: str = "default",
         n_chains: int = 4,
         n_warmup: int | None = None,
-        n_draws: int | str | None = None,
+        n_draws: int | str | None = "auto",
         inclusion_prior: Any = (5, 5),
         slab_prior: Any = (5, 5),
         bias_scale: float = 10.0,
@@ -189,7 +209,7 @@ class SpikeSlabMRF(PosteriorModel):
         binarize: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
-        progress: bool = False,
+        progress: bool | None = None,
         sampler: Any = None,
         max_draws: int = 16_000,
         time_budget: float | None = None,
@@ -200,6 +220,8 @@ class SpikeSlabMRF(PosteriorModel):
         between: float | None = None,
         na: str = "error",
         max_memory: int | str | None = None,
+        na_values: Any = None,
+        levels: Any = None,
     ) -> None:
         self.likelihood = likelihood
         self.preset = preset
@@ -224,6 +246,8 @@ class SpikeSlabMRF(PosteriorModel):
         self.between = between
         self.na = na
         self.max_memory = max_memory
+        self.na_values = na_values
+        self.levels = levels
 
     def fit(
         self,
@@ -246,7 +270,8 @@ class SpikeSlabMRF(PosteriorModel):
             A folder to which the chains write their states, about every ten seconds. Where it
             already holds the states of this run (the same data, settings and seed), the chains
             continue from there, and the draws are those of an uninterrupted run. With a
-            checkpoint, Ctrl-C stops the chains and returns the draws made so far.
+            checkpoint, Ctrl-C stops the chains, and the draws made so far are the result;
+            :meth:`resume` continues.
         cluster : distributed.Client or str, optional
             Where chains run: a client of Dask distributed, or the address of its scheduler,
             tcp://HOST:PORT. The draws are the same.
@@ -254,39 +279,33 @@ class SpikeSlabMRF(PosteriorModel):
         Returns
         -------
         SpikeSlabMRF
-            Itself, fitted.
+            Itself, fitted. If the chains have not converged, there is a
+            :class:`sklearn.exceptions.ConvergenceWarning`.
         """
         validation.validate_params(self)
-        table = encoding.code_binary(X, self.binarize, self.na, sample_weight)
+        table = encoding.code_binary(
+            X, self.binarize, self.na, sample_weight, self.na_values, self.levels
+        )
         folder = None if checkpoint is None else Checkpoint(checkpoint)
         with open_client(cluster) as client:
-            return self._fit_table(table, folder, client)
+            self._fit_table(table, folder, client, self.time_budget)
+        warn_unconverged(self.posterior_, stacklevel=2)
+        return self
 
     @classmethod
-    def resume(
-        cls,
-        checkpoint: str | os.PathLike[str],
-        n_draws: int | None = None,
-        cluster: Client | str | None = None,
-        **others: Any,
-    ) -> Self:
-        """Continue a run from its checkpoint to its end.
+    def from_checkpoint(cls, checkpoint: str | os.PathLike[str]) -> Self:
+        """Return the estimator of a run from its checkpoint, to look at it or to :meth:`resume` it.
 
         Parameters
         ----------
         checkpoint : path
-            The folder that was passed to ``fit``.
-        n_draws : int, optional
-            Further draws of each chain, after those that the run was to make.
-        cluster : distributed.Client or str, optional
-            Where chains run, as for ``fit``.
-        **others
-            Parameters that do not change the draws: n_jobs, progress, time_budget.
+            The folder that was passed to ``fit``, or the output folder of ``slabfield fit``.
 
         Returns
         -------
         SpikeSlabMRF
-            The fitted estimator.
+            An estimator with the parameters of the run. It is fitted if the run has ended; a run
+            that was killed or interrupted has to be resumed first.
 
         Examples
         --------
@@ -294,71 +313,136 @@ class SpikeSlabMRF(PosteriorModel):
         >>> from slabfield import SpikeSlabMRF, datasets
         >>> rows = datasets.make_block(60, random_state=0, n_groups=1).rows
         >>> with TemporaryDirectory() as folder:
-        ...     model = SpikeSlabMRF(n_draws=50).fit(rows, checkpoint=folder)
-        ...     SpikeSlabMRF.resume(folder, n_draws=20).posterior_.draws.n_draws
-        70
+        ...     model = SpikeSlabMRF(n_draws=500, random_state=0).fit(rows, checkpoint=folder)
+        ...     again = SpikeSlabMRF.from_checkpoint(folder)
+        ...     again.posterior_.draws.n_draws, again.resume(n_draws=20).posterior_.draws.n_draws
+        (500, 520)
         """
-        folder = Checkpoint(checkpoint)
+        folder = Checkpoint(checkpoint_folder(checkpoint))
         parameters, table = read_run(folder)
-        estimator = cls(**parameters | others)
+        estimator = cls(**parameters)
         validation.validate_params(estimator)
-        with open_client(cluster) as client:
-            estimator._fit_table(table, folder, client)
-            return estimator if n_draws is None else estimator.extend(n_draws, client)
+        estimator._checkpoint = folder
+        if folder.ended:
+            estimator._fit_table(table, folder, None, load=True)
+        return estimator
 
-    def extend(self, n_draws: int, cluster: Client | str | None = None) -> Self:
-        """Make further draws of each chain, as if the run had been that much longer.
+    def resume(
+        self,
+        n_draws: int | str | None = None,
+        time_budget: float | None = None,
+        cluster: Client | str | None = None,
+    ) -> Self:
+        """Continue the run of this estimator, as if it had not stopped.
 
         Parameters
         ----------
-        n_draws : int
-            Number of further draws.
+        n_draws : int or "auto", optional
+            Further draws of each chain. "auto" goes on until the chains have converged, for at most
+            ``max_draws`` further draws. By default a run that was killed, interrupted or out of
+            time goes on to what it was to reach; a complete run is taken as "auto".
+        time_budget : float, optional
+            Seconds after which to stop again, from now; no limit by default.
         cluster : distributed.Client or str, optional
             Where chains run, as for ``fit``.
 
         Returns
         -------
         SpikeSlabMRF
-            Itself, with a longer posterior.
+            Itself, with the draws of before and the further ones. A complete run that has converged
+            stays as it is, unless `n_draws` is a number.
 
         Examples
         --------
         >>> from slabfield import SpikeSlabMRF, datasets
         >>> rows = datasets.make_block(60, random_state=0, n_groups=1).rows
-        >>> SpikeSlabMRF(n_draws=50).fit(rows).extend(20).posterior_.draws.n_draws
-        70
+        >>> model = SpikeSlabMRF(random_state=0).fit(rows)
+        >>> n_draws = model.posterior_.draws.n_draws
+        >>> model.resume(n_draws=50).posterior_.draws.n_draws - n_draws
+        50
         """
-        validation.check_positive_int("n_draws", n_draws)
-        if getattr(self, "_runs", None) is None:
+        validation.check_run_length(n_draws, time_budget)
+        if self._runs is None and self._checkpoint is None:
             raise validation.InputError(
-                "no-states-to-extend",
-                "extend needs the states of the chains; found none, because copies of an estimator "
-                "do not keep them. Fit with {checkpoint}=PATH, and use SpikeSlabMRF.resume(PATH, "
-                "n_draws).",
+                "nothing-to-resume",
+                "resume needs a run; found none: the estimator is not fitted, or is a copy, which "
+                "does not keep the states of chains. Fit with {checkpoint}=PATH, and use "
+                "SpikeSlabMRF.from_checkpoint(PATH).resume().",
                 checkpoint=validation.Parameter("checkpoint"),
             )
-        run_settings, checkpoint = self.posterior_.settings, self._checkpoint
-        goal = run_settings["n_draws"] + n_draws
-        with (
-            checkpoint.at_work() if checkpoint else nullcontext(),
-            open_client(cluster) as client,
-        ):
-            if checkpoint is not None:
-                with refuse_unwritable(checkpoint):
-                    checkpoint.update({"goal": goal, "finished": False})
-                checkpoint.take_up(self._runs)
-            with self._progress_reporter(self._runs[0].settings, goal) as reporter:
-                outcome = draw_on(
-                    self._runs, goal, self.n_jobs, reporter, checkpoint=checkpoint,
-                    cluster=None if client is None else Cluster(client),
-                )  # fmt: skip
-            self._store_outcome(outcome, self.posterior_.feature_names, run_settings, checkpoint)
+        with open_client(cluster) as client:
+            changed = (
+                self._resume_from_checkpoint(n_draws, time_budget, client)
+                if self._runs is None
+                else self._resume_in_memory(n_draws, time_budget, client)
+            )
+        if changed:
+            warn_unconverged(self.posterior_, stacklevel=2)
         return self
 
+    def _resume_from_checkpoint(
+        self, n_draws: int | str | None, time_budget: float | None, client: Client | None
+    ) -> bool:
+        """Continue a run that was killed or interrupted; return whether there are new draws."""
+        assert self._checkpoint is not None
+        checkpoint = Checkpoint(self._checkpoint.folder)
+        _, table = read_run(checkpoint)
+        run = RunStatus(
+            recorded_goal(checkpoint), checkpoint.stopped_by, common_length(checkpoint.lengths)
+        )
+        goal = next_goal(run, n_draws, self.max_draws)
+        budget = None if time_budget is None else checkpoint.elapsed + time_budget
+        self._fit_table(table, checkpoint, client, budget, goal)
+        return True
+
+    def _resume_in_memory(
+        self, n_draws: int | str | None, time_budget: float | None, client: Client | None
+    ) -> bool:
+        """Continue the chains of an ended run; return whether there are new draws."""
+        posterior, checkpoint, runs = self.posterior_, self._checkpoint, self._runs
+        run = RunStatus(
+            self._goal, posterior.settings["stopped_by"], posterior.draws.n_draws,
+            posterior.convergence.reached,
+        )  # fmt: skip
+        goal = next_goal(run, n_draws, self.max_draws)
+        if goal is None:
+            return False
+        with checkpoint.at_work() if checkpoint else nullcontext():
+            if checkpoint is not None:
+                record_goal(checkpoint, goal)
+                checkpoint.take_up(runs)
+            self._runs = None  # should this fail, only the checkpoint can be trusted
+            deadline = Deadline(inf if time_budget is None else time_budget)
+            with self._progress_reporter(runs[0].settings, goal, deadline) as reporter:
+                outcome = draw_on(
+                    runs, goal.n_draws, self.n_jobs, reporter, limits_of(goal, deadline, reporter),
+                    checkpoint, None if client is None else Cluster(client),
+                )  # fmt: skip
+            self._store_outcome(outcome, posterior.encoder, posterior.settings, goal, checkpoint)
+        return True
+
     def _fit_table(
-        self, table: encoding.CodedTable, checkpoint: Checkpoint | None, client: Client | None
-    ) -> SpikeSlabMRF:
-        started, cluster = monotonic(), None if client is None else Cluster(client)
+        self,
+        table: encoding.CodedTable,
+        checkpoint: Checkpoint | None,
+        client: Client | None,
+        time_budget: float | None = None,
+        goal: Goal | None = None,
+        load: bool = False,
+    ) -> None:
+        """Run all chains on a table, from their start or from a checkpoint.
+
+        Parameters
+        ----------
+        time_budget : float, optional
+            Seconds that the run may take in all, with those before it was interrupted.
+        goal : Goal, optional
+            How many draws to make; by default the goal in the checkpoint, or that of a new run.
+        load : bool
+            Take an ended run from the checkpoint as it is.
+        """
+        cluster = None if client is None else Cluster(client)
+        self._runs, self._checkpoint = None, checkpoint
         settings = self._settings(table.total_weight, table.rows.shape[1])
         problem = self._problem(table, settings)
         run_settings: dict[str, Any] = {
@@ -367,80 +451,97 @@ class SpikeSlabMRF(PosteriorModel):
             "bias_scale": float(self.bias_scale), **problem.prior.facts(),
             "data_fingerprint": fingerprint(table), "versions": versions(),
             "fell_back": "", "total_weight": table.total_weight, "coding": list(table.notes),
+            "weighted": table.weights is not None, "n_dropped": table.n_dropped,
+            "n_missing": int(np.count_nonzero(table.missing)),
+            "node_means": node_means(problem).tolist(),
         }  # fmt: skip
+        planned = Goal(settings.n_draws, self.n_draws == "auto", self.max_draws)
+        stopwatch = Stopwatch()
         with checkpoint.at_work() if checkpoint else nullcontext():
             if checkpoint is None:
-                seed, goal = validation.seed_of(self.random_state), None
+                seed, goal = validation.seed_of(self.random_state), planned
             else:
-                seed, goal = begin_run(checkpoint, self, table, run_settings)
-                started = checkpoint.begun
-            deadline = inf if self.time_budget is None else started + self.time_budget
+                seed = begin_run(checkpoint, self, table, run_settings, planned)
+                goal = goal or recorded_goal(checkpoint)
+                if load:
+                    goal = Goal(recorded_draws(checkpoint))
+                else:
+                    record_goal(checkpoint, goal)
+                checkpoint.start_clock()
+                stopwatch = checkpoint.stopwatch
+            deadline = Deadline(inf if time_budget is None else time_budget, stopwatch)
+            run = partial(
+                self._run, seed=seed, goal=goal, deadline=deadline, checkpoint=checkpoint,
+                cluster=cluster, show=not load,
+            )  # fmt: skip
             try:
-                outcome = self._run(problem, settings, seed, deadline, goal, checkpoint, cluster)
+                outcome = run(problem, settings)
             except Unfit as reason:
                 settings = self._overridden(pseudo())
                 run_settings |= {**asdict(settings), "fell_back": str(reason)}
-                problem = self._problem(table, settings)
-                outcome = self._run(problem, settings, seed, deadline, goal, checkpoint, cluster)
+                outcome = run(self._problem(table, settings), settings)
+            if load and checkpoint is not None:
+                goal = recorded_goal(checkpoint)
+                outcome = outcome._replace(stopped_by=checkpoint.stopped_by)
             encoding.keep_names(self, table)
-            names = list(table.names)
-            self._store_outcome(outcome, names, run_settings | {"seed": seed}, checkpoint)
-        return self
+            self._store_outcome(
+                outcome, table.encoder, run_settings | {"seed": seed}, goal, checkpoint
+            )
 
     def _run(
         self,
         problem: Problem,
         settings: Settings,
         seed: int,
-        deadline: float,
-        goal: int | None,
+        goal: Goal,
+        deadline: Deadline,
         checkpoint: Checkpoint | None,
         cluster: Cluster | None,
+        show: bool,
     ) -> Outcome:
         """Run all chains until they have enough draws, or until the deadline."""
-
-        def converged(results: list[ChainResult]) -> bool:
-            return Convergence(_draws_of(results)).reached
-
-        auto = self.n_draws == "auto" and goal is None
-        limits = Limits(self.max_draws, converged if auto else None, deadline)
         may_fall_back = self.likelihood == "auto" and self.preset == "default"
         examine = refuse_unfit if may_fall_back else None
-        if goal is not None:
-            settings = replace(settings, n_draws=goal)
+        settings = replace(settings, n_draws=goal.n_draws)
         with (
-            self._progress_reporter(settings, settings.n_draws, auto, deadline) as reporter,
-            notify_compiling(verbose=self.progress),
+            self._progress_reporter(settings, goal, deadline, show) as reporter,
+            notify_compiling(verbose=show and is_shown(self.progress)),
         ):
             return run_chains(
-                problem, settings, self.n_chains, seed, self.n_jobs, reporter, limits, examine,
-                checkpoint, cluster,
+                problem, settings, self.n_chains, seed, self.n_jobs, reporter,
+                limits_of(goal, deadline, reporter), examine, checkpoint, cluster,
             )  # fmt: skip
 
     def _progress_reporter(
-        self, settings: Settings, n_draws: int, auto: bool = False, deadline: float = inf
+        self, settings: Settings, goal: Goal, deadline: Deadline, show: bool = True
     ) -> AbstractContextManager[Any]:
-        if not self.progress:
+        if not show or not is_shown(self.progress):
             return nullcontext()
-        return chain_progress(self.n_chains, settings.n_warmup, n_draws, auto, deadline)
+        target = None if goal.until_converged else goal.n_draws
+        delay = SHORT_FIT if self.progress is None else 0.0
+        return chain_progress(self.n_chains, settings.n_warmup, target, deadline, delay)
 
     def _store_outcome(
         self,
         outcome: Outcome,
-        names: list[str],
+        encoder: encoding.Encoder,
         run_settings: dict[str, Any],
+        goal: Goal,
         checkpoint: Checkpoint | None,
     ) -> None:
         """Set the fitted attributes from the outcome of a run."""
         if checkpoint is not None:
             end_run(checkpoint, outcome)
-        self._runs, self._checkpoint = outcome.runs, checkpoint
+        # the chains of an interrupted run may be of different lengths, or in warm-up
+        self._runs = None if outcome.stopped_by == "interrupt" else outcome.runs
+        self._goal, self._checkpoint = goal, checkpoint
         n_draws = len(outcome.results[0].record.bias)
         run_settings = run_settings | {"n_draws": n_draws, "stopped_by": outcome.stopped_by}
-        self.posterior_ = _posterior_of(outcome.results, names, run_settings)
+        self.posterior_ = _posterior_of(outcome.results, encoder, run_settings)
         self.inclusion_probability_ = self.posterior_.inclusion_probability
         chosen = self.inclusion_probability_ >= self.edge_threshold
-        self.coupling_ = np.where(chosen, np.nan_to_num(self.posterior_.coupling_mean), 0.0)
+        coupling = np.nan_to_num(self.posterior_.coupling_given_presence)
+        self.coupling_ = np.where(chosen, coupling, 0.0)
         self.bias_ = self.posterior_.bias_mean
 
     def _settings(self, n_rows: float, n_nodes: int) -> Settings:
@@ -476,7 +577,9 @@ class SpikeSlabMRF(PosteriorModel):
             inclusion.a, inclusion.b, slab.c, slab.d, slab.fixed,
             largest_slab_scale(slab.c, slab.d), float(self.bias_scale) ** -2, inclusion.fixed,
         )  # fmt: skip
-        state_memory(table, settings, self.n_chains, self.max_memory, verbose=self.progress)
+        state_memory(
+            table, settings, self.n_chains, self.max_memory, verbose=is_shown(self.progress)
+        )
         rows, times, sums = rows_and_sums(model, table, settings)
         missing_entries = new_missing_entries(model, rows, table.missing[: len(rows)])
         return Problem(model, rows, sums, prior, missing_entries, times)
@@ -484,19 +587,34 @@ class SpikeSlabMRF(PosteriorModel):
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the states of the chains, which are large."""
         state: Any = super().__getstate__()
-        return {name: v for name, v in state.items() if name not in ("_runs", "_checkpoint")}
+        return {name: v for name, v in state.items() if name not in RUN_ATTRIBUTES}
+
+
+def limits_of(goal: Goal, deadline: Deadline, reporter: Any) -> Limits:
+    """Return when chains stop; the reporter receives each convergence check."""
+
+    def converged(results: list[ChainResult]) -> bool:
+        convergence = Convergence(_draws_of(results))
+        if reporter is not None:
+            reporter.checked(convergence)
+        return convergence.reached
+
+    return Limits(goal.max_draws, converged if goal.until_converged else None, deadline)
 
 
 def _draws_of(results: list[ChainResult]) -> Draws:
     """Combine the draws of all chains."""
     return Draws.from_chains(
-        [r.record for r in results], (r.conditional_probability for r in results)
+        [r.record for r in results],
+        (r.conditional_probability for r in results),
+        [r.evidence_means for r in results],
     )
 
 
 def _posterior_of(
-    results: list[ChainResult], names: list[str], run_settings: dict[str, Any]
+    results: list[ChainResult], encoder: encoding.Encoder, run_settings: dict[str, Any]
 ) -> Posterior:
     """Combine the results of all chains."""
     info = [{**r.info._asdict(), "cpu_seconds": r.cpu_seconds, **r.adaptation} for r in results]
-    return Posterior(_draws_of(results), names, run_settings, info)
+    names = [variable.name for variable in encoder.variables]
+    return Posterior(_draws_of(results), names, run_settings, info, encoder)

@@ -26,9 +26,9 @@ from slabfield.evaluate.edge_recovery import (
     edge_recovery,
     precision_recall,
 )
-from slabfield.evaluate.fields import draw_fields
 from slabfield.evaluate.likelihood import LogLikelihood, LogPartition, log_likelihood, log_partition
 from slabfield.evaluate.prediction import node_probabilities
+from slabfield.evaluate.predictive_model import PredictiveModel
 from slabfield.evaluate.sampling import sample_rows
 
 __all__ = [
@@ -36,9 +36,9 @@ __all__ = [
     "LogLikelihood",
     "LogPartition",
     "PrecisionRecallCurve",
+    "PredictiveModel",
     "calibration",
     "conditional_log_likelihood",
-    "draw_fields",
     "edge_density",
     "edge_recovery",
     "lattice_patches",

@@ -73,7 +73,7 @@ def conditional_log_likelihood(
     ----------
     model : BinaryField, fitted estimator, or sequence of these
         A sequence is a mixture: the conditional probabilities of its fields are averaged, not
-        their logarithms (the paper's "Bayes" with posterior draws; see `draw_fields`).
+        their logarithms (the paper's "Bayes" with posterior draws; see `Posterior.fields`).
     rows : array of shape (N, D)
         States, 0 or 1.
     groups : array of shape (N, g) or (g,), optional
@@ -106,8 +106,8 @@ def conditional_log_likelihood(
     return log_mean_exp(log_probability)
 
 
-def pseudo_log_likelihood(model: Evaluable, rows: ArrayLike) -> float:
-    """Mean pseudo-log-likelihood of a row: the sum of the log conditionals of its nodes.
+def pseudo_log_likelihood(model: Evaluable, rows: ArrayLike) -> Array:
+    """Pseudo-log-likelihood of each row: the sum of the log conditionals of its nodes.
 
     Parameters
     ----------
@@ -118,8 +118,8 @@ def pseudo_log_likelihood(model: Evaluable, rows: ArrayLike) -> float:
 
     Returns
     -------
-    float
-        Mean over the rows.
+    array of shape (N,)
+        In nats.
 
     Examples
     --------
@@ -127,19 +127,19 @@ def pseudo_log_likelihood(model: Evaluable, rows: ArrayLike) -> float:
     >>> from slabfield.evaluate import pseudo_log_likelihood
     >>> from slabfield.models.field import BinaryField
     >>> coins = BinaryField(np.zeros(4), np.zeros((4, 4)))
-    >>> round(pseudo_log_likelihood(coins, [[0, 1, 1, 0]]), 3)
-    -2.773
+    >>> pseudo_log_likelihood(coins, [[0, 1, 1, 0]]).round(3)
+    array([-2.773])
     """
     fields = as_fields(model)
     states = check_rows(rows, fields[0].n_nodes)
-    total = 0.0
+    sums = np.empty(len(states))
     for begin in range(0, len(states), CHUNK):
         x = states[begin : begin + CHUNK].astype(np.float64)
         mixed = _log_conditionals(fields[0], x)
         for field in fields[1:]:
             np.logaddexp(mixed, _log_conditionals(field, x), out=mixed)
-        total += float(mixed.sum()) - mixed.size * np.log(len(fields))
-    return float(total / len(states))
+        sums[begin : begin + CHUNK] = (mixed - np.log(len(fields))).sum(axis=1)
+    return sums
 
 
 def _log_conditionals(field: BinaryField, x: Array) -> Array:

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from slabfield import validation
 from slabfield.models.field import BinaryField
-from slabfield.posterior import Posterior
 
 Array = NDArray[np.float64]
 Evaluable: TypeAlias = Any
@@ -47,73 +46,10 @@ def _as_field(member: Any) -> BinaryField:
     raise validation.InputError(
         "not-a-field",
         "The model must be a BinaryField, a fitted estimator, or a list of these; got {kind}. Fit "
-        "the estimator first, or build BinaryField(bias, coupling); draw_fields turns a Posterior "
-        "into a list.",
+        "the estimator first, or build BinaryField(bias, coupling); of a Posterior, pass "
+        "posterior.fields(100).",
         kind=type(member).__name__,
     )
-
-
-def draw_fields(posterior: Posterior, n_fields: int = 100) -> list[BinaryField]:
-    """Fields of evenly spaced posterior draws, for a mixture (the paper's "Bayes").
-
-    Parameters
-    ----------
-    posterior : Posterior
-        The posterior of a fit.
-    n_fields : int
-        Number of draws; all are used if there are fewer.
-
-    Returns
-    -------
-    list of BinaryField
-        One for each of these draws.
-
-    Examples
-    --------
-    >>> from slabfield import SpikeSlabMRF, datasets
-    >>> from slabfield.evaluate import draw_fields
-    >>> rows = datasets.make_block(60, random_state=0, n_groups=1).rows
-    >>> posterior = SpikeSlabMRF(n_draws=100, random_state=0).fit(rows).posterior_
-    >>> len(draw_fields(posterior, 20))
-    20
-    """
-    n_fields = validation.check_positive_int("n_fields", n_fields)
-    return [field_of_draw(posterior, int(k)) for k in posterior.draws.evenly_spaced(n_fields)]
-
-
-def field_of_draw(posterior: Posterior, draw: int) -> BinaryField:
-    """Field of one posterior draw, counted over all chains.
-
-    Parameters
-    ----------
-    draw : int
-        Index of the draw; those of the first chain come first.
-
-    Returns
-    -------
-    BinaryField
-        The field with the edges that are present in this draw.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield import Posterior
-    >>> from slabfield.draws import Draws
-    >>> from slabfield.evaluate.fields import field_of_draw
-    >>> one = np.ones((1, 2))
-    >>> draws = Draws.from_dense(
-    ...     one[..., None], one[..., None] == 1, np.zeros((1, 2, 2)), one / 2, one, one
-    ... )
-    >>> field_of_draw(Posterior(draws, ["sleep", "work"], {}), 1).n_edges
-    1
-    """
-    values, size = posterior.draws.values, posterior.n_nodes
-    begin, end = values.indptr[draw : draw + 2]
-    coupling = np.zeros((size, size))
-    first, second = posterior.interactions.ends_of(values.indices[begin:end])
-    coupling[first, second] = values.data[begin:end]
-    bias = posterior.draws.bias.reshape(-1, size)[draw]
-    return BinaryField(bias, coupling + coupling.T)
 
 
 def check_rows(rows: ArrayLike, n_nodes: int) -> NDArray[np.uint8]:

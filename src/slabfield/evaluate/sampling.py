@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,13 +10,12 @@ from numpy.typing import NDArray
 
 from slabfield import validation
 from slabfield.datasets.gibbs_runs import GibbsRuns
-from slabfield.evaluate.fields import as_fields, field_of_draw
+from slabfield.evaluate.fields import Evaluable, as_fields
 from slabfield.inference import elimination, enumeration
 from slabfield.models.field import BinaryField
-from slabfield.posterior import Posterior
 
 MOST_FIELDS = 500
-"""Upper limit on the posterior draws whose fields are sampled."""
+"""Upper limit on the fields of a mixture that are sampled."""
 
 MOST_ENUMERATED = 12
 """Largest number of nodes that is enumerated; larger fields use variable elimination."""
@@ -27,7 +27,7 @@ N_SWEEPS = 1_000
 """Sweeps of each Gibbs run."""
 
 
-def sample_rows(model: Any, n_rows: int, random_state: Any = None) -> NDArray[np.uint8]:
+def sample_rows(model: Evaluable, n_rows: int, random_state: Any = None) -> NDArray[np.uint8]:
     """Sample rows from a field, or from a mixture of fields.
 
     Samples are exact where the field has at most 12 nodes, or a treewidth small enough for
@@ -36,9 +36,8 @@ def sample_rows(model: Any, n_rows: int, random_state: Any = None) -> NDArray[np
 
     Parameters
     ----------
-    model : BinaryField, fitted estimator, Posterior, or sequence of fields
-        A posterior is the mixture of its draws (the posterior predictive distribution), of which
-        up to 500, chosen at random, are used.
+    model : BinaryField, fitted estimator, or sequence of these
+        A sequence is a mixture, of which up to 500 fields, chosen at random, are used.
     n_rows : int
         Number of rows.
     random_state : int, RandomState, Generator or None
@@ -61,18 +60,16 @@ def sample_rows(model: Any, n_rows: int, random_state: Any = None) -> NDArray[np
     """
     n_rows = validation.check_positive_int("n_rows", n_rows, low=0)
     rng = np.random.default_rng(validation.seed_of(random_state))
-    if isinstance(model, Posterior):
-        n_fields, n_nodes = model.draws.n_chains * model.draws.n_draws, model.n_nodes
-    else:
-        fields = as_fields(model)
-        n_fields, n_nodes = len(fields), fields[0].n_nodes
-    chosen = rng.permutation(n_fields)[: min(n_rows, MOST_FIELDS)]
+    # the fields of a posterior are made when they are needed: all at once may not fit into memory
+    members = model if isinstance(model, Sequence) and len(model) else as_fields(model)
+    (first,) = as_fields(members[:1])
+    chosen = rng.permutation(len(members))[: min(n_rows, MOST_FIELDS)]
     which = rng.permutation(np.arange(n_rows) % max(chosen.size, 1))
-    rows = np.empty((n_rows, n_nodes), dtype=np.uint8)
+    rows = np.empty((n_rows, first.n_nodes), dtype=np.uint8)
     for k, index in enumerate(chosen.tolist()):
         here = np.flatnonzero(which == k)
-        one = field_of_draw(model, index) if isinstance(model, Posterior) else fields[index]
-        rows[here] = _sample(one, here.size, rng)
+        _, field = as_fields([first, members[index]])
+        rows[here] = _sample(field, here.size, rng)
     return rows
 
 

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slabfield.io.decimal_commas import convert_commas, looks_for_commas, notes_of_commas
+from slabfield.io.text_encoding import decode, notes_of_encoding
 from slabfield.validation.errors import InputError, check_width, listed
 
 if TYPE_CHECKING:
@@ -21,20 +23,27 @@ CSV_OPTIONS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def read_delimited(path: Path, content: bytes) -> pd.DataFrame:
+def read_delimited(
+    path: Path, content: bytes, encoding: str | None = None, decimal: str | None = None
+) -> tuple[pd.DataFrame, list[str]]:
     r"""Read a table whose first line holds the column names.
 
     The delimiter (comma, semicolon or tab) is the one that occurs most often in the first line; in
-    a file named ``.tsv`` or ``.tab`` it is the tab.
+    a file named ``.tsv`` or ``.tab`` it is the tab. Encoding and decimal separator are guessed
+    where they are not given.
 
     Returns
     -------
     DataFrame
         The table; its values are not yet checked.
+    list of str
+        Notes on what was guessed.
     """
     import pandas as pd
 
-    text = _decode(path, content)
+    text, used = decode(path, content, encoding)
+    # a file that holds only a byte order mark is not empty, but its text is
+    refuse_empty(path, text)
     delimiter = find_delimiter(path, text)
     names = _check_lines(path, text, delimiter)
     try:
@@ -58,7 +67,9 @@ def read_delimited(path: Path, content: bytes) -> pd.DataFrame:
         for k, name in enumerate(names)
         if name == f"column {k + 1}" and bool(table[name].isna().all())
     ]
-    return table.drop(columns=empty)
+    table = table.drop(columns=empty)
+    converted = convert_commas(table) if looks_for_commas(delimiter, decimal) else []
+    return table, [*notes_of_encoding(path, used, encoding), *notes_of_commas(converted)]
 
 
 def check_names(path: Path, fields: Sequence[str]) -> list[str]:
@@ -91,39 +102,6 @@ def refuse_empty(path: Path, content: bytes | str) -> None:
             "empty-file",
             "{path} must hold a table; found an empty file. Write the column names in its first "
             "line and one row per line below.",
-            path=path,
-        )
-
-
-def _decode(path: Path, content: bytes) -> str:
-    is_utf16 = content.startswith((b"\xff\xfe", b"\xfe\xff"))
-    if not is_utf16:
-        refuse_nul(path, b"\0" in content)
-    try:
-        text = content.decode("utf-16" if is_utf16 else "utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise InputError(
-            "not-utf8",
-            "{path} must be text in UTF-8; found a byte that is not, 0x{byte:02x} in line {line}. "
-            "Save it with the encoding UTF-8.",
-            path=path,
-            byte=content[error.start],
-            line=line,
-        ) from None
-    refuse_nul(path, is_utf16 and "\0" in text)
-    # a file that holds only a byte order mark is not empty, but its text is
-    refuse_empty(path, text)
-    return text
-
-
-def refuse_nul(path: Path, found: bool) -> None:
-    """Refuse a file in which NUL was found, which text does not contain."""
-    if found:
-        raise InputError(
-            "not-text",
-            "{path} must be a text file; found bytes that are not text. Save the table as CSV "
-            "(UTF-8) first.",
             path=path,
         )
 

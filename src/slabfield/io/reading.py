@@ -11,7 +11,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slabfield.io.decimal_commas import check_decimal
 from slabfield.io.delimited import check_names, read_delimited, refuse_empty
+from slabfield.io.text_encoding import check_encoding
 from slabfield.validation.errors import InputError, Parameter, check_width, listed, shown_value
 
 if TYPE_CHECKING:
@@ -44,7 +46,13 @@ REFUSED = {
 EXTRAS = {"pyarrow": "parquet", "openpyxl": "excel"}
 
 
-def read_table(path: Path, sheet: str | None = None) -> pd.DataFrame:
+def read_table(
+    path: Path,
+    sheet: str | None = None,
+    encoding: str | None = None,
+    decimal: str | None = None,
+    notes: list[str] | None = None,
+) -> pd.DataFrame:
     r"""Read a table from a CSV, TSV, Parquet or Excel file; text may be compressed with gzip.
 
     The format is recognized by the first bytes of the file, not by its name.
@@ -55,6 +63,14 @@ def read_table(path: Path, sheet: str | None = None) -> pd.DataFrame:
         The file; the column names are in its first line.
     sheet : str, optional
         Sheet of an Excel file to read; by default the first.
+    encoding : str, optional
+        Encoding of a text file; by default UTF-16 where a byte order mark says so, else UTF-8, else
+        Windows-1252 or Latin-1.
+    decimal : {",", "."}, optional
+        Decimal separator of a text file. By default a point; a comma in columns where it makes all
+        values numbers, unless fields are separated by commas.
+    notes : list, optional
+        Notes on what was guessed are added to it.
 
     Returns
     -------
@@ -66,10 +82,13 @@ def read_table(path: Path, sheet: str | None = None) -> pd.DataFrame:
     InputError
         If the file does not hold a table.
     """
+    encoding, decimal = check_encoding(encoding), check_decimal(decimal)
     content = _read_bytes(path)
     if content.startswith(GZIP):
         content = _unpack(path, content)
         refuse_empty(path, content)
+    if content.startswith((ZIP, PARQUET)):
+        refuse_text_options(path, encoding, decimal)
     if content.startswith(ZIP):
         return _read_excel(path, content, sheet)
     if sheet is not None:
@@ -90,7 +109,21 @@ def read_table(path: Path, sheet: str | None = None) -> pd.DataFrame:
                 kind=kind,
                 advice=advice,
             )
-    return read_delimited(path, content)
+    table, guessed = read_delimited(path, content, encoding, decimal)
+    if notes is not None:
+        notes += guessed
+    return table
+
+
+def refuse_text_options(path: Path, encoding: str | None, decimal: str | None) -> None:
+    """Refuse options of text files for a file that is not text."""
+    if encoding is not None or decimal is not None:
+        raise InputError(
+            "text-option-without-text",
+            "{option} applies to text files (CSV, TSV); {path} is not one. Leave {option} out.",
+            option=Parameter("decimal" if encoding is None else "encoding"),
+            path=path,
+        )
 
 
 def comes_in_chunks(path: Path, more_than: int) -> bool:

@@ -28,6 +28,7 @@ from slabfield.likelihood.protocols import leave_block, open_block
 from slabfield.moves.block_flip import shuffle
 from slabfield.moves.bounded_updates import MOST_WIDTH
 from slabfield.moves.edge_gibbs import log_odds_of, scale_of, update_edges
+from slabfield.moves.evidence_sums import add_evidence
 from slabfield.moves.particle_noise import corrected_probability
 
 # Screened inclusion probability from which an edge is always visited
@@ -134,6 +135,7 @@ def update_all_absent(engine, sums, prior, state, block, plan, inclusion_stats, 
         inclusion_stats.probability_sum,
         inclusion_stats.visits,
     )
+    evidence_sums = inclusion_stats.evidence.sums[inclusion_stats.evidence.batch[0]]
     n_rows, slab, _, bias_precision = scale_of(sums.n_rows, state.hyper[1], prior.bias_precision)
     shuffle(order, n_nodes, rng)
     outdated[:] = True
@@ -171,6 +173,10 @@ def update_all_absent(engine, sums, prior, state, block, plan, inclusion_stats, 
                     if rng.random() >= visit:
                         probability_sums[alpha] += probability
                         visits[alpha] += 1
+                        add_evidence(
+                            evidence_sums, inclusion, counts, alpha, counts[0], prior.beta_a,
+                            prior.beta_b, probability, 1.0 - probability,
+                        )  # fmt: skip
                         continue
                 update_one(
                     engine, sums, prior, state, block, inclusion_stats, alpha, i, j, screened,

@@ -38,7 +38,13 @@ from slabfield.moves.bounded_updates import (
     restricted_evidence,
 )
 from slabfield.moves.chain_state import insert, remove
-from slabfield.moves.particle_noise import MOST_SHARE, corrected_probability, noise_at
+from slabfield.moves.evidence_sums import (
+    EvidenceSums,
+    add_evidence,
+    mark_without_conditional,
+    new_evidence_sums,
+)
+from slabfield.moves.particle_noise import MOST_SHARE, corrected_probabilities, noise_at
 
 # Edges per flip, at most
 MOST_EDGES = 4
@@ -94,7 +100,8 @@ class InclusionStats(NamedTuple):
     ``flips`` is a ring buffer of candidate flips: the number of the block and the places of the
     edges in it (or -1); ``flip_probability`` holds their acceptance probabilities, and ``n_flips``
     counts them. ``noise`` is about the log odds of undecided edges: the sum of their noise
-    variances, their number, and the sum of the noise of gradients (r of equation 19).
+    variances, their number, and the sum of the noise of gradients (r of equation 19). ``evidence``
+    has the sums for Bayes factors.
     """
 
     probability_sum: NDArray[np.float64]
@@ -103,6 +110,7 @@ class InclusionStats(NamedTuple):
     flip_probability: NDArray[np.float32]
     n_flips: NDArray[np.int64]
     noise: NDArray[np.float64]
+    evidence: EvidenceSums
 
     @property
     def mean_probability(self) -> NDArray[np.float64]:
@@ -119,6 +127,7 @@ def new_inclusion_stats(n_edges: int, n_flips: int = 0) -> InclusionStats:
         np.zeros(n_flips, np.float32),
         np.zeros(1, np.int64),
         np.zeros(3),
+        new_evidence_sums(n_edges),
     )
 
 
@@ -271,6 +280,7 @@ def update_edges(sums, prior, state, block, k, n_edges, visit, inclusion_stats, 
     prior_a, prior_b = prior.beta_a, prior.beta_b
     scale = scale_of(sums.n_rows, state.hyper[1], prior.bias_precision)
     noise_sums, changed = inclusion_stats.noise, False
+    evidence_sums = inclusion_stats.evidence.sums[inclusion_stats.evidence.batch[0]]
     for place in range(n_edges):
         edge = edge_at(edges, nodes, data_mean, place)
         alpha = edge.number
@@ -289,6 +299,7 @@ def update_edges(sums, prior, state, block, k, n_edges, visit, inclusion_stats, 
             elif inclusion[alpha] != 1.0:
                 probabilities[alpha] += 1.0
                 visits[alpha] += 1
+                mark_without_conditional(evidence_sums, alpha)
         if not included:
             others = counts[0] - present[alpha]
             odds = log_odds_of(inclusion, counts, alpha, others, prior_a, prior_b)
@@ -297,9 +308,13 @@ def update_edges(sums, prior, state, block, k, n_edges, visit, inclusion_stats, 
                 noise_sums[0] += noise
                 noise_sums[1] += 1.0
                 noise_sums[2] += shift
-            probability = corrected_probability(odds, noise / (1.0 + shift))
+            probability, absence = corrected_probabilities(odds, noise / (1.0 + shift))
             probabilities[alpha] += probability
             visits[alpha] += 1
+            add_evidence(
+                evidence_sums, inclusion, counts, alpha, others, prior_a, prior_b, probability,
+                absence,
+            )  # fmt: skip
             included = rng.random() * visit < probability
         if included and restricted:
             value = before

@@ -46,18 +46,25 @@ def noise_at(groups, n_rows, pair, mode, residual):
 
 
 @inner
-def corrected_probability(odds, noise):
-    r"""Probability from log odds with normal noise of known variance: on average the exact one.
+def corrected_probabilities(odds, noise):
+    r"""Probabilities of presence and absence from log odds with normal noise of known variance.
 
-    It inverts the convolution of the logistic function with the noise, to third order in the
-    variance (equation 19): with p the probability and :math:`d = p (1 - p)`, the second, fourth and
-    sixth derivatives are :math:`d (1 - 2 p)` times 1, 1 - 12 d and 1 - 60 d + 360 d^2.
+    On average they are the exact ones, and neither is lost to rounding. Inverted is the convolution
+    of the logistic function with the noise, to third order in the variance (equation 19): with p
+    the probability and :math:`d = p (1 - p)`, the second, fourth and sixth derivatives are
+    :math:`d (1 - 2 p)` times 1, 1 - 12 d and 1 - 60 d + 360 d^2.
     """
     p, v = 1.0 / (1.0 + math.exp(abs(odds))), min(noise, MOST_NOISE)
     d = p * (1.0 - p)
     change = v / 2 - v * v / 8 * (1 - 12 * d) + v * v * v / 48 * (1 - 60 * d + 360 * d * d)
     p -= d * (1 - 2 * p) * change
-    return p if odds < 0 else 1.0 - p
+    return (p, 1.0 - p) if odds < 0 else (1.0 - p, p)
+
+
+@inner
+def corrected_probability(odds, noise):
+    """Probability of presence as in :func:`corrected_probabilities`."""
+    return corrected_probabilities(odds, noise)[0]
 
 
 @inner

@@ -24,6 +24,7 @@ from slabfield.kernels.pseudo_sums import log_sum, power_sums, shift_field, tilt
 from slabfield.likelihood.pseudolikelihood import refresh
 from slabfield.moves.chain_state import insert, remove
 from slabfield.moves.edge_gibbs import edge_at, log_odds_of, toggle
+from slabfield.moves.evidence_sums import add_evidence
 
 # Largest absolute coupling: the slab is truncated there. A bias moves by at most twice this
 MOST_COUPLING = 20.0
@@ -259,6 +260,12 @@ def set_coupling(x, field, p, counted, total, powers, empty, edge, bias, change)
 
 
 @inner
+def probability_of_absence(odds, probability):
+    """Probability that an edge is absent, not lost to rounding where presence is nearly certain."""
+    return 1.0 - probability if odds < 0.0 else probability * math.exp(-odds)
+
+
+@inner
 def update_edges(engine, sums, prior, state, block, n_edges, scale, inclusion_stats, rng):
     """Draw presence and coupling of the listed edges in turn, each from its full conditional.
 
@@ -277,6 +284,7 @@ def update_edges(engine, sums, prior, state, block, n_edges, scale, inclusion_st
         inclusion_stats.visits,
     )
     prior_a, prior_b = prior.beta_a, prior.beta_b
+    evidence_sums = inclusion_stats.evidence.sums[inclusion_stats.evidence.batch[0]]
     for place in range(n_edges):
         edge = edge_at(edges, nodes, data_mean, place)
         alpha, _, _, i, j, u, v = edge
@@ -308,14 +316,17 @@ def update_edges(engine, sums, prior, state, block, n_edges, scale, inclusion_st
                 and probability_error < MOST_PROBABILITY_ERROR
                 and abs(odds - threshold) > error
             )
-            if series_suffices and threshold > odds and not present[alpha]:
-                probabilities[alpha] += probability
-                continue
             if not series_suffices:
                 peak = find_peak(start, rows, sides, shape)
                 odds = log_integral(peak, rows, sides, shape) + prior_odds
                 probability = 1.0 / (1.0 + math.exp(-odds))
             probabilities[alpha] += probability
+            add_evidence(
+                evidence_sums, inclusion, counts, alpha, others, prior_a, prior_b, probability,
+                probability_of_absence(odds, probability),
+            )  # fmt: skip
+            if series_suffices and threshold > odds and not present[alpha]:
+                continue
             included = threshold < odds
         change = -before
         if included:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from slabfield.plots._edge_forest import edge_forest
     from slabfield.plots._evidence import evidence
     from slabfield.plots._inclusion_matrix import inclusion_matrix
-    from slabfield.plots._network import network
+    from slabfield.plots._network import network, network_layout
     from slabfield.plots._predictive_check import predictive_check
     from slabfield.plots._rank import rank
     from slabfield.plots._trace import trace
@@ -36,6 +36,7 @@ __all__ = [
     "evidence",
     "inclusion_matrix",
     "network",
+    "network_layout",
     "predictive_check",
     "rank",
     "trace",
@@ -52,6 +53,7 @@ _MODULES = {
     "evidence": "_evidence",
     "inclusion_matrix": "_inclusion_matrix",
     "network": "_network",
+    "network_layout": "_network",
     "predictive_check": "_predictive_check",
     "rank": "_rank",
     "trace": "_trace",

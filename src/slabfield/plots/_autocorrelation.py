@@ -24,7 +24,7 @@ DEFAULT_MAX_LAG = 50
 
 def autocorrelation(
     posterior: Posterior,
-    what: Sequence[Any] | None = None,
+    var_names: str | Sequence[Any] | None = None,
     max_lag: int | None = None,
     ax: Any = None,
 ) -> NDArray[Any]:
@@ -37,7 +37,7 @@ def autocorrelation(
     ----------
     posterior : Posterior
         Result of a run.
-    what : sequence, optional
+    var_names : str or sequence, optional
         Each "p0", "sigma0", "density", "potential" (the log potential of the data), or a pair of
         nodes, by name or number, for the coupling of their edge. By default the first three,
         without those that were fixed.
@@ -60,7 +60,7 @@ def autocorrelation(
     >>> len(autocorrelation(posterior, ["density"], max_lag=10))
     1
     """
-    chosen = choose_series(posterior, what)
+    chosen = choose_series(posterior, var_names)
     n_draws = chosen[0].values.shape[1]
     requested = check_positive_int("max_lag", max_lag, allow_none=True)
     longest = min(requested or min(DEFAULT_MAX_LAG, n_draws // 2), n_draws - 1)

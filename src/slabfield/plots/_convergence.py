@@ -16,13 +16,13 @@ from slabfield.plots._style import (
     GREY,
     INK,
     LIMIT_DASHES,
+    MAX_NAME_LENGTH,
     ORANGE,
     PALE,
     PLAIN,
     SMALL,
     edge_names,
     headline,
-    short_name,
     tidy,
 )
 from slabfield.posterior import Posterior
@@ -33,6 +33,7 @@ from slabfield.posterior.convergence import (
     RHAT_LIMIT,
     UNDECIDED_RANGE,
 )
+from slabfield.posterior.node_names import short_name
 from slabfield.validation import check_positive_int
 
 Array = NDArray[np.float64]
@@ -114,7 +115,7 @@ def _global_sets(posterior: Posterior) -> list[DiagnosticSet]:
 
 def _bias_set(posterior: Posterior) -> DiagnosticSet:
     rhat, ess = posterior.convergence.biases
-    names = [short_name(name) for name in posterior.feature_names]
+    names = [short_name(name, MAX_NAME_LENGTH) for name in posterior.feature_names]
     checked = np.ones(rhat.size, np.bool_)
     worst = posterior.convergence.unconverged_biases
     return DiagnosticSet("bias", "^", INK, names, rhat, ess, checked, worst)

@@ -7,8 +7,18 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from slabfield.plots._inputs import check_panels, check_posterior
-from slabfield.plots._style import BLUE, INK, PLAIN, SKY, headline, list_size, short_name, tidy
+from slabfield.plots._style import (
+    BLUE,
+    INK,
+    LIST_NAME_LENGTH,
+    PLAIN,
+    SKY,
+    headline,
+    list_size,
+    tidy,
+)
 from slabfield.posterior import Posterior
+from slabfield.posterior.node_names import short_name
 from slabfield.validation import check_positive_int
 
 
@@ -46,13 +56,13 @@ def degree(posterior: Posterior, n_nodes: int = 40, ax: Axes | None = None) -> A
     mean = draws.mean(axis=0)
     chosen = np.argsort(-mean, kind="stable")[:n_nodes]
     ends = np.quantile(draws[:, chosen], [0.025, 0.25, 0.75, 0.975], axis=0)
-    ax = check_panels(ax, 1, list_size(chosen.size))[0]
+    names = [short_name(posterior.feature_names[node], LIST_NAME_LENGTH) for node in chosen]
+    ax = check_panels(ax, 1, list_size(names))[0]
     positions = np.arange(chosen.size)
     # Extend both ends a little, so that an interval of length zero is visible
     ax.hlines(positions, ends[0] - 0.1, ends[3] + 0.1, color=BLUE, linewidth=1.2)
     ax.hlines(positions, ends[1] - 0.1, ends[2] + 0.1, color=SKY, linewidth=5)
     ax.plot(mean[chosen], positions, "o", color=INK, markersize=4)
-    names = [short_name(posterior.feature_names[node], 24) for node in chosen]
     ax.set_yticks(positions, names, **PLAIN)
     ax.set_ylim(chosen.size - 0.4, -0.6)
     ax.set_xlim(left=min(-0.2, ax.get_xlim()[0]))

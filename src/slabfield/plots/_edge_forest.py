@@ -10,6 +10,7 @@ from slabfield.plots._inputs import check_panels, check_posterior
 from slabfield.plots._style import (
     BLUE,
     GREY,
+    LIST_NAME_LENGTH,
     ORANGE,
     PLAIN,
     SMALL,
@@ -26,7 +27,7 @@ def edge_forest(
     posterior: Posterior,
     n_edges: int = 30,
     threshold: float = 0.5,
-    mass: float = 0.95,
+    ci_prob: float = 0.95,
     ax: Axes | None = None,
 ) -> Axes:
     """Plot the couplings of probable edges with their intervals, strongest first.
@@ -42,7 +43,7 @@ def edge_forest(
         Maximum number of edges.
     threshold : float
         Smallest inclusion probability of an edge that is drawn.
-    mass : float
+    ci_prob : float
         Posterior probability of the intervals.
     ax : matplotlib Axes, optional
         Where to draw; by default in a new figure.
@@ -64,9 +65,10 @@ def edge_forest(
     posterior = check_posterior(posterior)
     n_edges = check_positive_int("n_edges", n_edges)
     threshold = check_number("threshold", threshold, 0, 1)
-    lower, upper = posterior.coupling_interval(mass)
+    lower, upper = posterior.coupling_interval(ci_prob)
     chosen, n_probable = _strongest(posterior, threshold, n_edges)
-    ax = check_panels(ax, 1, list_size(len(chosen)))[0]
+    names = edge_names(posterior, chosen, LIST_NAME_LENGTH)
+    ax = check_panels(ax, 1, list_size(names))[0]
     ax.axvline(0, color=GREY, linewidth=0.8, zorder=1)
     ends = posterior.interactions.cliques(chosen)
     for place, (edge, (i, j)) in enumerate(zip(chosen, ends, strict=True)):
@@ -76,12 +78,12 @@ def edge_forest(
             ax.plot([lower[i, j], upper[i, j]], [place, place], color=color, linewidth=1.6)
         ax.plot(mean, place, marker=marker, color=color, markersize=5, linestyle="none")
         _write_probability(ax, place, posterior.edge_probability[edge])
-    ax.set_yticks(range(len(chosen)), edge_names(posterior, chosen), **PLAIN)
+    ax.set_yticks(range(len(chosen)), names, **PLAIN)
     ax.set_ylim(len(chosen) - 0.4, -1.4)
     _write_beside(ax, -1, "probability")
     tidy(ax, grid="x")
     ax.tick_params(axis="y", length=0)
-    ax.set_xlabel(f"coupling given presence: mean and {100 * mass:g}% interval")
+    ax.set_xlabel(f"coupling given presence: mean and {100 * ci_prob:g}% interval")
     headline(ax, _summary(len(chosen), n_probable, threshold))
     return ax
 

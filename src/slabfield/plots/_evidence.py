@@ -1,4 +1,4 @@
-"""Plot of the evidence for edges: present, absent or undecided."""
+"""Plot of the evidence for and against edges."""
 
 from __future__ import annotations
 
@@ -26,18 +26,26 @@ from slabfield.plots._style import (
     headline,
     tidy,
 )
+from slabfield.plots._threshold import MAX_EDGES_PER_NODE
 from slabfield.posterior import Posterior
-from slabfield.posterior.edge_support import LIKELY
-from slabfield.validation import check_choice, check_number
+from slabfield.posterior.evidence_classes import (
+    CLASSES,
+    MODERATE,
+    NOT_ASSESSED,
+    STRONG,
+    count_classes,
+    factor_text,
+)
+from slabfield.validation import check_choice
 
 Array = NDArray[np.float64]
 
 VIEWS = ("auto", "network", "ranked")
 # Up to this number of nodes, "auto" draws a network
-MAX_NETWORK_NODES = 20
-# Largest |log10 Bayes factor| that is drawn; draws cannot quantify larger ones
+MAX_NETWORK_NODES = 30
+# Largest |log10 Bayes factor| that is drawn
 MAX_LOG10_FACTOR = 4.0
-# Edges named in the ranked view
+# Edges named in the ranked view, at either end
 MAX_NAMES = 5
 
 
@@ -47,35 +55,42 @@ class Style(NamedTuple):
     color: str
     width: float
     line: Literal["solid"] | tuple[float, tuple[float, ...]]
+    alpha: float
     marker: str
 
 
-STYLES = {
-    "present": Style(BLUE, 3.2, "solid", "o"),
-    "undecided": Style(GREY, 0.9, (0.0, (1.0, 2.0)), "D"),
-    "absent": Style(ORANGE, 0.9, (0.0, (5.0, 3.0)), "s"),
-}
+STYLES = dict(
+    zip(
+        CLASSES,
+        (
+            Style(BLUE, 3.2, "solid", 1.0, "o"),
+            Style(BLUE, 1.2, "solid", 1.0, "."),
+            Style(GREY, 0.9, (0.0, (1.0, 2.0)), 1.0, "D"),
+            Style(ORANGE, 0.7, (0.0, (3.0, 3.0)), 0.7, "."),
+            Style(ORANGE, 1.6, (0.0, (5.0, 3.0)), 0.9, "s"),
+        ),
+        strict=True,
+    )
+)
 
 
-def evidence(
-    posterior: Posterior, threshold: float = 10.0, view: str = "auto", ax: Axes | None = None
-) -> Axes:
-    """Plot which edges are present, absent or undecided by their Bayes factors.
+def evidence(posterior: Posterior, view: str = "auto", ax: Axes | None = None) -> Axes:
+    """Plot the evidence for and against edges, by the classes of their Bayes factors.
 
-    An edge is present if the data multiply its prior odds by at least ``threshold``, absent if
-    they divide its prior odds by at least ``threshold``, and undecided otherwise. Present edges
-    are solid and blue, absent ones dashed and orange, undecided ones dotted and gray.
+    Edges with evidence for them are solid and blue, those with evidence against them dashed and
+    orange; strong evidence (a Bayes factor above 10 or below 1/10) has thicker lines than moderate
+    evidence (above 3 or below 1/3). Edges with inconclusive evidence are not drawn in a network. If
+    the evidence is against more than three edges per node, these are left out instead, and the
+    inconclusive edges are gray and dotted: where there is no line, the evidence is against an edge.
 
     Parameters
     ----------
     posterior : Posterior
         Result of a run.
-    threshold : float
-        Bayes factor that counts as decisive, greater than 1.
     view : {"auto", "network", "ranked"}
-        "network" draws every pair as a line between nodes, placed as in
-        :func:`slabfield.plots.network`; "ranked" draws sorted Bayes factors and names the largest.
-        "auto" is "network" up to 20 nodes, and "ranked" above.
+        "network" draws pairs as lines between nodes, placed as in
+        :func:`slabfield.plots.network`; "ranked" draws sorted Bayes factors and names those at
+        either end. "auto" is "network" up to 30 nodes, and "ranked" above.
     ax : matplotlib Axes, optional
         Where to draw; by default in a new figure.
 
@@ -90,113 +105,129 @@ def evidence(
     >>> from slabfield.plots import evidence
     >>> rows = datasets.make_block(60, random_state=0, n_groups=1).rows
     >>> posterior = SpikeSlabMRF(n_draws=100, random_state=0).fit(rows).posterior_
-    >>> evidence(posterior, threshold=3).get_title(loc="left")[:25]
-    'Bayes factor of 3 decides'
+    >>> evidence(posterior).get_title(loc="left")[:12]
+    'Evidence for'
     """
     posterior = check_posterior(posterior)
-    threshold = check_number("threshold", threshold, 1, include_low=False)
     view = check_choice("view", view, VIEWS)
     factor = posterior.interactions.of_matrix(posterior.bayes_factor)
-    evidence_class = classify_edges(factor, threshold)
     as_network = view == "network" or (view == "auto" and posterior.n_nodes <= MAX_NETWORK_NODES)
     if as_network:
         ax = check_panels(ax, 1, network_size(posterior.n_nodes))[0]
-        _draw_network(ax, posterior, evidence_class)
+        _draw_network(ax, posterior)
     else:
         ax = check_panels(ax, 1, (7.5, 4.2))[0]
-        _draw_ranked(ax, posterior, factor, evidence_class, threshold)
-    candidate = evidence_class != "fixed"
-    decided = int(np.sum(candidate & (evidence_class != "undecided")))
-    headline(ax, f"Bayes factor of {threshold:g} decides {decided} of {candidate.sum()} edges")
+        _draw_ranked(ax, posterior, factor)
+    counts = count_classes(factor)
+    n_for, n_against = (
+        sum(counts[name] for name in CLASSES if name.endswith(side)) for side in ("for", "against")
+    )
+    n_assessed = factor.size - counts[NOT_ASSESSED]
+    headline(ax, f"Evidence for {n_for} and against {n_against} of {n_assessed} edges")
     return ax
 
 
-def classify_edges(factor: Array, threshold: float) -> NDArray[np.str_]:
-    """Classify Bayes factors as present, absent or undecided; NaN is an edge fixed by the prior."""
-    # Compare with the rounded 1 / threshold, so that both limits are inclusive
-    conditions = [np.isnan(factor), factor >= threshold, factor <= 1 / threshold]
-    return np.select(conditions, ["fixed", "present", "absent"], "undecided")
-
-
-def _draw_network(ax: Axes, posterior: Posterior, evidence_class: NDArray[np.str_]) -> None:
+def _draw_network(ax: Axes, posterior: Posterior) -> None:
     places, boxes = fit_names(
         ax,
-        place_network(posterior.inclusion_probability, np.nan_to_num(posterior.coupling_mean)),
+        place_network(
+            posterior.inclusion_probability, np.nan_to_num(posterior.coupling_given_presence)
+        ),
         posterior.feature_names,
     )
     first, second = posterior.interactions.ends
-    for level, name in enumerate(("absent", "undecided", "present")):
-        style, chosen = STYLES[name], evidence_class == name
-        lines = bent_lines(places, boxes, first[chosen], second[chosen])
+    counts = count_classes(posterior.edge_bayes_factor)
+    drawn = _drawn_classes(counts, MAX_EDGES_PER_NODE * posterior.n_nodes)
+    # presence on top of absence
+    for level, name in enumerate(reversed(drawn)):
+        style, chosen = STYLES[name], posterior.edge_evidence == name
         ax.add_collection(
             LineCollection(
-                lines, colors=style.color, linewidths=style.width, linestyles=style.line,
-                alpha=0.55 if name == "absent" else 1.0, zorder=1 + level / 10,
+                bent_lines(places, boxes, first[chosen], second[chosen]), colors=style.color,
+                linewidths=style.width, linestyles=style.line, alpha=style.alpha,
+                zorder=1 + level / 10,
             )
         )  # fmt: skip
     draw_nodes(ax, places, posterior.feature_names, set(range(posterior.n_nodes)))
+    omitted = [name for name in counts if name not in drawn and counts[name]]
     handles = [
-        Line2D([], [], color=style.color, linewidth=style.width, linestyle=style.line)
-        for style in STYLES.values()
-    ]
-    labels = [f"{name} ({np.sum(evidence_class == name)})" for name in STYLES]
-    if np.any(evidence_class == "fixed"):
-        handles.append(Line2D([], [], linestyle="none"))
-        labels.append(f"forced or forbidden ({np.sum(evidence_class == 'fixed')}), not drawn")
+        Line2D([], [], color=style.color, linewidth=style.width, linestyle=style.line,
+               alpha=style.alpha)
+        for style in (STYLES[name] for name in drawn)
+    ]  # fmt: skip
+    handles += [Line2D([], [], linestyle="none") for _ in omitted]
+    words = {NOT_ASSESSED: "forced or forbidden"}
+    labels = [f"{name} ({counts[name]})" for name in drawn]
+    labels += [f"{words.get(name, name)} ({counts[name]}), not drawn" for name in omitted]
     ax.legend(
-        handles, labels, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=4, frameon=False,
+        handles, labels, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=3, frameon=False,
         fontsize=SMALL, labelcolor=GREY, handlelength=3,
     )  # fmt: skip
 
 
-def _draw_ranked(
-    ax: Axes,
-    posterior: Posterior,
-    factor: Array,
-    evidence_class: NDArray[np.str_],
-    threshold: float,
-) -> None:
+def _drawn_classes(counts: dict[str, int], most: int) -> list[str]:
+    """Classes that a network shows as lines: not more than ``most`` edges with evidence against."""
+    against = [name for name in CLASSES if name.endswith("against")]
+    if sum(counts[name] for name in against) <= most:
+        return [name for name in CLASSES if name != "inconclusive"]
+    few = counts["inconclusive"] <= most
+    return [name for name in CLASSES if name not in against and (few or name != "inconclusive")]
+
+
+def _draw_ranked(ax: Axes, posterior: Posterior, factor: Array) -> None:
     candidates = np.flatnonzero(~np.isnan(factor))
     order = candidates[np.argsort(-factor[candidates], kind="stable")]
-    with np.errstate(divide="ignore"):
-        log_factor = np.log10(factor[order])
-    bound = max(MAX_LOG10_FACTOR, 1.4 * float(np.log10(threshold)))
-    height, rank = np.clip(log_factor, -bound, bound), np.arange(1, order.size + 1)
-    limit = float(np.log10(threshold))
-    ax.axhspan(-limit, limit, color="0.93", linewidth=0)
+    height = np.clip(np.log10(factor[order]), -MAX_LOG10_FACTOR, MAX_LOG10_FACTOR)
+    rank, found = np.arange(1, order.size + 1), posterior.edge_evidence[order]
+    moderate = float(np.log10(MODERATE))
+    ax.axhspan(-moderate, moderate, color="0.93", linewidth=0)
     for name, style in STYLES.items():
-        chosen = evidence_class[order] == name
+        chosen = found == name
         ax.plot(
             rank[chosen], height[chosen], style.marker, color=style.color, markersize=3.5,
             linestyle="none", label=f"{name} ({chosen.sum()})",
         )  # fmt: skip
-    ax.set_ylim(-bound - 0.4, bound + 0.4)
+    low = min(-1.5, float(height.min(initial=0.0)) - 0.2)
+    ax.set_ylim(low, MAX_LOG10_FACTOR + 0.4)
     ax.set_xlim(-0.02 * order.size, 1.02 * order.size + 1)
-    _label_factors(ax, bound, limit, threshold)
+    _label_factors(ax, low)
     ax.set_xlabel("edges, from the most to the least supported")
     ax.set_ylabel("Bayes factor of presence")
     tidy(ax)
     ax.legend(fontsize=SMALL, frameon=False, loc="upper right", title_fontsize=SMALL)
-    _name_most_supported(ax, posterior, order)
+    _name_most_decided(ax, posterior, order)
 
 
-def _label_factors(ax: Axes, bound: float, limit: float, threshold: float) -> None:
-    """Label the axis with factors, not logarithms; the ends include all values beyond."""
-    ticks = {-bound: f"1/{10**bound:,.0f} or less", -limit: f"1/{threshold:g}", 0.0: "1"}
-    ticks |= {limit: f"{threshold:g}", bound: f"{10**bound:,.0f} or more"}
+def _label_factors(ax: Axes, low: float) -> None:
+    """Label the axis with factors, not logarithms; the upper end includes all values beyond."""
+    limits = [np.log10(value) for value in (1 / STRONG, 1 / MODERATE, MODERATE, STRONG)]
+    ticks = {float(at): f"{10.0**at:g}" if at > 0 else f"1/{10.0**-at:g}" for at in limits}
+    ticks |= {0.0: "1", 2.0: "100", 3.0: "1,000", -2.0: "1/100", -3.0: "1/1,000"}
+    ticks |= {
+        MAX_LOG10_FACTOR: f"{10**MAX_LOG10_FACTOR:,.0f} or more",
+        -MAX_LOG10_FACTOR: f"1/{10**MAX_LOG10_FACTOR:,.0f} or less",
+    }
+    ticks = {at: label for at, label in ticks.items() if at >= low}
     ax.yaxis.set_major_locator(FixedLocator(list(ticks)))
     ax.yaxis.set_minor_locator(NullLocator())
     ax.yaxis.set_major_formatter(FuncFormatter(lambda y, _: ticks.get(y, "")))
-    for at in (-limit, limit):
-        ax.axhline(at, color=GREY, linewidth=0.8, linestyle=LIMIT_DASHES)
+    for at in limits:
+        ax.axhline(float(at), color=GREY, linewidth=0.8, linestyle=LIMIT_DASHES)
 
 
-def _name_most_supported(ax: Axes, posterior: Posterior, order: NDArray[np.intp]) -> None:
-    """Name the most supported edges at the lower left, which a falling curve leaves free."""
-    named = [e for e in order[:MAX_NAMES] if posterior.edge_probability[e] >= LIKELY]
-    names = edge_names(posterior, named)
-    if names:
+def _name_most_decided(ax: Axes, posterior: Posterior, order: NDArray[np.intp]) -> None:
+    """Name the edges with the strongest evidence, in the middle above, which curves leave free."""
+    lines = []
+    for side, ranked in (("for", order), ("against", order[::-1])):
+        of_side = [e for e in ranked[:MAX_NAMES] if posterior.edge_evidence[e].endswith(side)]
+        if of_side:
+            lines.append(f"strongest evidence {side}:")
+            lines += [
+                f"  {name} ({factor_text(posterior.edge_bayes_factor[edge])})"
+                for name, edge in zip(edge_names(posterior, of_side), of_side, strict=True)
+            ]
+    if lines:
         ax.text(
-            0.02, 0.03, "most supported:\n" + "\n".join(names), transform=ax.transAxes,
-            va="bottom", fontsize=SMALL, color=INK, **PLAIN,
+            0.4, 0.97, "\n".join(lines), transform=ax.transAxes, va="top", fontsize=SMALL,
+            color=INK, **PLAIN,
         )  # fmt: skip

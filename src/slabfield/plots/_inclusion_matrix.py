@@ -7,8 +7,9 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 
 from slabfield.plots._inputs import check_panels, check_posterior
-from slabfield.plots._style import BLUE, GREY, PLAIN, SMALL, headline, short_name
+from slabfield.plots._style import BLUE, GREY, LIST_NAME_LENGTH, PLAIN, SMALL, headline, label_width
 from slabfield.posterior import Posterior
+from slabfield.posterior.node_names import short_name
 
 # Up to this number of nodes, cells show their numbers
 MAX_NODES_WITH_NUMBERS = 16
@@ -48,11 +49,13 @@ def inclusion_matrix(posterior: Posterior, ax: Axes | None = None) -> Axes:
     probability = np.array(posterior.inclusion_probability)
     np.fill_diagonal(probability, np.nan)
     n_nodes = posterior.n_nodes
-    side = float(np.clip(2.2 + 0.33 * n_nodes, 3.6, 11))
-    ax = check_panels(ax, 1, (side * 1.12, side))[0]
+    names = [short_name(name, LIST_NAME_LENGTH) for name in posterior.feature_names]
+    font = float(np.clip(9.5 - n_nodes / 25, 5, 9))
+    side = float(np.clip(0.33 * n_nodes, 2, 9)) + label_width(names, font)
+    ax = check_panels(ax, 1, (side + 1.5, side + 0.8))[0]
     ax.set_facecolor("0.85")
     image = ax.imshow(np.ma.masked_invalid(probability), cmap=SHADES, vmin=0, vmax=1)
-    _name_both_sides(ax, posterior.feature_names)
+    _name_both_sides(ax, names, font)
     if n_nodes <= MAX_NODES_WITH_NUMBERS:
         _write_numbers(ax, probability)
     bar = ax.figure.colorbar(image, ax=ax, shrink=0.6, pad=0.02)
@@ -63,14 +66,12 @@ def inclusion_matrix(posterior: Posterior, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _name_both_sides(ax: Axes, names: list[str]) -> None:
+def _name_both_sides(ax: Axes, names: list[str], font: float) -> None:
     n_nodes = len(names)
-    short = [short_name(name) for name in names]
-    size = float(np.clip(9.5 - n_nodes / 25, 5, 9))
     # With very many nodes, only some names fit
     shown = slice(None, None, int(np.ceil(n_nodes / MAX_NAMES)))
-    ax.set_xticks(np.arange(n_nodes)[shown], short[shown], rotation=90, fontsize=size, **PLAIN)
-    ax.set_yticks(np.arange(n_nodes)[shown], short[shown], fontsize=size, **PLAIN)
+    ax.set_xticks(np.arange(n_nodes)[shown], names[shown], rotation=90, fontsize=font, **PLAIN)
+    ax.set_yticks(np.arange(n_nodes)[shown], names[shown], fontsize=font, **PLAIN)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     if n_nodes <= 40:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from slabfield.posterior import Posterior
-from slabfield.validation import InputError, Parameter
-from slabfield.validation.errors import listed, shown_value
+from slabfield.validation import InputError, Parameter, find_node
+from slabfield.validation.errors import shown_value
 
 
 def check_posterior(value: object, needed: Sequence[str] = ()) -> Any:
@@ -43,36 +43,33 @@ def check_posterior(value: object, needed: Sequence[str] = ()) -> Any:
     )
 
 
-def find_edge(posterior: Posterior, pair: object) -> int:
-    """Return the index of the edge between two nodes, given by name or by number.
+def per_node(what: str, value: Any, names: list[str], default: Sequence[Any]) -> list[Any]:
+    """Return a value for each node: from a mapping of some nodes, or a sequence for all.
 
     Parameters
     ----------
-    posterior : Posterior
-        Posterior with the edge.
-
-    Returns
-    -------
-    int
-        Index in the order of the interactions.
+    what : str
+        Name of the parameter.
+    default : sequence
+        Values of nodes that a mapping leaves out, or of all if the value is None.
     """
-    if not isinstance(pair, Sequence | np.ndarray) or isinstance(pair, str) or len(pair) != 2:
+    if value is None:
+        return list(default)
+    if isinstance(value, Mapping):
+        found = list(default)
+        for node, each in value.items():
+            found[find_node(what, node, names)] = each
+        return found
+    if isinstance(value, str) or not hasattr(value, "__len__") or len(value) != len(names):
         raise InputError(
-            "plotted-edge-not-a-pair",
-            "An edge must be a pair of nodes; got {value}. Pass, for example, ({first!r}, "
-            "{last!r}).",
-            value=shown_value(pair),
-            first=posterior.feature_names[0],
-            last=posterior.feature_names[-1],
+            "not-one-value-per-node",
+            "{parameter} must be a dict from names of nodes, or a list with a value for each of "
+            "the {n_nodes} nodes; got {value}. Pass one of these.",
+            parameter=Parameter(what),
+            n_nodes=len(names),
+            value=shown_value(value),
         )
-    i, j = (_find_node(posterior, node) for node in pair)
-    if i == j:
-        raise InputError(
-            "plotted-edge-to-itself",
-            "An edge must join two nodes; got {node!r} twice. Pass two different nodes.",
-            node=posterior.feature_names[i],
-        )
-    return int(posterior.interactions.find(i, j))
+    return list(value)
 
 
 def check_panels(ax: Any, n: int, size: tuple[float, float]) -> NDArray[Any]:
@@ -109,20 +106,3 @@ def check_panels(ax: Any, n: int, size: tuple[float, float]) -> NDArray[Any]:
             advice="one" if n == 1 else f"those of figure.subplots({n})",
         )
     return panels
-
-
-def _find_node(posterior: Posterior, node: object) -> int:
-    names = posterior.feature_names
-    if isinstance(node, str) and node in names:
-        return names.index(node)
-    is_integer = isinstance(node, int | np.integer) and not isinstance(node, bool)
-    if is_integer and 0 <= node < len(names):  # type: ignore[operator]
-        return int(node)  # type: ignore[call-overload, no-any-return]
-    raise InputError(
-        "unknown-plotted-node",
-        "A node must be one of the names {names}, or its number from 0 to {last}; got {node}. Pass "
-        "one of these.",
-        names=listed([repr(name) for name in names]),
-        last=len(names) - 1,
-        node=shown_value(node),
-    )

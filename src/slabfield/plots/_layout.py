@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import shortest_path
 
-from slabfield.posterior.edge_support import LIKELY
+from slabfield.posterior.summaries import LIKELY
 
 Array = NDArray[np.float64]
 

@@ -22,8 +22,9 @@ from slabfield.plots._style import (
     tidy,
 )
 from slabfield.posterior import Posterior
-from slabfield.posterior.predictive import check_rows, replicate_pairs
-from slabfield.validation import check_number, check_positive_int
+from slabfield.posterior.couplings import check_ci_prob
+from slabfield.posterior.predictive import pair_frequencies, replicate_pairs
+from slabfield.validation import check_positive_int
 
 Array = NDArray[np.float64]
 
@@ -32,9 +33,8 @@ def predictive_check(
     posterior: Posterior,
     X: Any,
     n_draws: int = 100,
-    mass: float = 0.95,
+    ci_prob: float = 0.95,
     n_named: int = 5,
-    binarize: Any = None,
     random_state: int = 0,
     ax: Axes | None = None,
 ) -> Axes:
@@ -42,9 +42,9 @@ def predictive_check(
 
     Each replicate has as many rows as X, drawn from the field of one posterior draw: exactly up to
     16 nodes; above, by Gibbs runs that start from fair coin tosses and may miss modes of a
-    multimodal field. A vertical line is the central interval of the replicates, of mass ``mass``.
-    If the pairwise model fits, about that share of the lines cross the diagonal for new rows, and
-    more for the rows that were fitted. Pairs whose line does not are orange squares; those
+    multimodal field. A vertical line is the central interval of the replicates. If the pairwise
+    model fits, about ``ci_prob`` of the lines cross the diagonal for new rows, and more for the
+    rows that were fitted. Pairs whose line does not are orange squares; those
     farthest from the diagonal are named.
 
     Parameters
@@ -55,12 +55,10 @@ def predictive_check(
         The fitted data, or other data with the same columns.
     n_draws : int
         Number of replicates.
-    mass : float
+    ci_prob : float
         Share of the replicates in an interval.
     n_named : int
         Number of pairs named, farthest from the diagonal first.
-    binarize : number or dict, optional
-        As it was given to the fit.
     random_state : int
         Seed of the replicates.
     ax : matplotlib Axes, optional
@@ -82,14 +80,14 @@ def predictive_check(
     """
     posterior = check_posterior(posterior)
     n_draws = check_positive_int("n_draws", n_draws, low=2)
-    mass = check_number("mass", mass, 0, 1, include_low=False, include_high=False)
+    ci_prob = check_ci_prob(ci_prob)
     n_named = check_positive_int("n_named", n_named, low=0)
     random_state = check_positive_int("random_state", random_state, low=0)
-    rows = check_rows(posterior, X, binarize)
+    rows = posterior.encoder.transform(X, model="Posterior").rows
     replicates = replicate_pairs(posterior, len(rows), n_draws, random_state)
-    observed = posterior.interactions.of_matrix(rows.T @ rows / len(rows))
+    observed = posterior.interactions.of_matrix(pair_frequencies(rows))
     replicated = posterior.interactions.of_matrix(replicates.pairs)
-    low, high = np.quantile(replicated, [(1 - mass) / 2, (1 + mass) / 2], axis=0)
+    low, high = np.quantile(replicated, [(1 - ci_prob) / 2, (1 + ci_prob) / 2], axis=0)
     mean, sd = replicated.mean(axis=0), replicated.std(axis=0)
     outside = (observed < low) | (observed > high)
     ax = check_panels(ax, 1, (5.6, 5.4))[0]
@@ -99,7 +97,7 @@ def predictive_check(
     worst = worst[np.argsort(-z_score[worst], kind="stable")][:n_named]
     _name_worst(ax, edge_names(posterior, worst))
     n_outside = int(outside.sum())
-    headline(ax, f"{n_outside} of {observed.size} pairs outside {100 * mass:g}% of replicates")
+    headline(ax, f"{n_outside} of {observed.size} pairs outside {100 * ci_prob:g}% of replicates")
     return ax
 
 

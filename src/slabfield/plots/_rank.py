@@ -22,7 +22,10 @@ HEIGHT = 0.4
 
 
 def rank(
-    posterior: Posterior, what: Sequence[Any] | None = None, n_bins: int = 20, ax: Any = None
+    posterior: Posterior,
+    var_names: str | Sequence[Any] | None = None,
+    n_bins: int = 20,
+    ax: Any = None,
 ) -> NDArray[Any]:
     """Plot, for each chain, the distribution of its ranks among the draws of all chains.
 
@@ -36,7 +39,7 @@ def rank(
     ----------
     posterior : Posterior
         Result of a run.
-    what : sequence, optional
+    var_names : str or sequence, optional
         Each "p0", "sigma0", "density", "potential" (the log potential of the data), or a pair of
         nodes, by name or number, for the coupling of their edge. By default the first three,
         without those that were fixed.
@@ -60,7 +63,7 @@ def rank(
     2
     """
     n_bins = check_positive_int("n_bins", n_bins, low=2)
-    chosen = choose_series(posterior, what)
+    chosen = choose_series(posterior, var_names)
     n_chains = len(chosen[0].values)
     panels = check_panels(ax, len(chosen), (6.0, 0.8 + 0.35 * n_chains))
     for panel, series in zip(panels, chosen, strict=True):

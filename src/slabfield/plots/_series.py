@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slabfield.plots._inputs import check_posterior, find_edge
+from slabfield.plots._inputs import check_posterior
 from slabfield.plots._style import edge_names
 from slabfield.posterior import Posterior
 from slabfield.posterior.convergence import rhat_and_ess
-from slabfield.validation import InputError, Parameter
+from slabfield.validation import InputError, Parameter, find_edges
 from slabfield.validation.errors import shown_value
 
 Array = NDArray[np.float64]
@@ -44,14 +44,14 @@ class Series(NamedTuple):
         return bool(np.ptp(self.values) > 0)
 
 
-def choose_series(posterior: object, what: Sequence[Any] | None) -> list[Series]:
+def choose_series(posterior: object, var_names: str | Sequence[Any] | None) -> list[Series]:
     """Return the requested series.
 
     Parameters
     ----------
     posterior : Posterior
         Posterior with the draws.
-    what : sequence, optional
+    var_names : str or sequence, optional
         Each "p0", "sigma0", "density", "potential" (the log potential of the data), or a pair of
         nodes for the coupling of their edge. By default the first three, without those that were
         fixed.
@@ -62,20 +62,23 @@ def choose_series(posterior: object, what: Sequence[Any] | None) -> list[Series]
         At least one.
     """
     checked: Posterior = check_posterior(posterior)
-    if what is None:
+    if var_names is None:
         default = [_find_series(checked, name) for name in DEFAULT]
         return [series for series in default if series.varies] or default[-1:]
-    if isinstance(what, str) or not isinstance(what, Sequence | np.ndarray) or len(what) == 0:
+    if isinstance(var_names, str):
+        return [_find_series(checked, var_names)]
+    if not isinstance(var_names, Sequence | np.ndarray) or len(var_names) == 0:
         raise InputError(
             "not-a-list-of-quantities",
-            "{parameter} must be a list of quantities; got {value}. Pass, for example, {example}.",
-            parameter=Parameter("what"),
-            value=shown_value(what),
+            "{parameter} must be a quantity or a list of them; got {value}. Pass, for example, "
+            "{example}.",
+            parameter=Parameter("var_names"),
+            value=shown_value(var_names),
             example=Parameter(
-                "what", ["p0", (checked.feature_names[0], checked.feature_names[-1])]
+                "var_names", ["p0", (checked.feature_names[0], checked.feature_names[-1])]
             ),
         )
-    return [_find_series(checked, item) for item in what]
+    return [_find_series(checked, item) for item in var_names]
 
 
 def effective_draws(series: Series) -> tuple[float, float]:
@@ -107,7 +110,7 @@ def _find_series(posterior: Posterior, item: Any) -> Series:
             )
         values = posterior.density if item == "density" else getattr(draws, item)
         return Series(item, np.asarray(values, dtype=np.float64))
-    edge = find_edge(posterior, item)
-    present, coupling = draws.of_edges([edge])
-    (label,) = edge_names(posterior, [edge])
+    edge = find_edges("var_names", [item], posterior.feature_names, posterior.interactions)
+    present, coupling = draws.dense(edge)
+    (label,) = edge_names(posterior, edge)
     return Series(label, coupling[..., 0], present[..., 0])

@@ -7,9 +7,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from slabfield.posterior.edge_support import LIKELY, SUPPORTED
+from slabfield.posterior.summaries import LIKELY
 
-THRESHOLDS = (LIKELY, SUPPORTED, 0.99)
+THRESHOLDS = (LIKELY, 0.9, 0.99)
 # Edges per node, on average, that are still readable
 MAX_EDGES_PER_NODE = 3
 

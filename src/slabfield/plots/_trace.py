@@ -15,7 +15,9 @@ from slabfield.plots._style import BLUE, GREY, INK, PALE, headline, tidy
 from slabfield.posterior import Posterior
 
 
-def trace(posterior: Posterior, what: Sequence[Any] | None = None, ax: Any = None) -> NDArray[Any]:
+def trace(
+    posterior: Posterior, var_names: str | Sequence[Any] | None = None, ax: Any = None
+) -> NDArray[Any]:
     """Plot quantities against the draw number, with the chains side by side.
 
     Chains that agree look alike, without a trend. A dark line marks the mean of each chain. A
@@ -25,7 +27,7 @@ def trace(posterior: Posterior, what: Sequence[Any] | None = None, ax: Any = Non
     ----------
     posterior : Posterior
         Result of a run.
-    what : sequence, optional
+    var_names : str or sequence, optional
         Each "p0", "sigma0", "density", "potential" (the log potential of the data), or a pair of
         nodes, by name or number, for the coupling of their edge. By default the first three,
         without those that were fixed.
@@ -46,7 +48,7 @@ def trace(posterior: Posterior, what: Sequence[Any] | None = None, ax: Any = Non
     >>> trace(posterior, ["density", (0, 1)])[1].get_title(loc="left")[:7]
     'x0 - x1'
     """
-    chosen = choose_series(posterior, what)
+    chosen = choose_series(posterior, var_names)
     panels = check_panels(ax, len(chosen), (7.5, 1.7))
     for panel, series in zip(panels, chosen, strict=True):
         _draw(panel, series)

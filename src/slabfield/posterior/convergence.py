@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
+from math import isnan, nan
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +62,66 @@ def rhat_and_ess(values: NDArray[Any]) -> tuple[Array, Array]:
     return rhat, ess
 
 
+class Worst(NamedTuple):
+    """The largest R-hat and the fewest effective draws of the global quantities, and of which.
+
+    This is the one R-hat that the progress of a run and its summary show. Both are NaN if they
+    are unknown.
+
+    Examples
+    --------
+    >>> from slabfield.posterior.convergence import Worst
+    >>> print(Worst(1.0123, "sigma0", 310.4, "p0"))
+    largest R-hat 1.012 (sigma0), fewest effective draws 310 (p0)
+    """
+
+    rhat: float = nan
+    rhat_of: str = ""
+    ess: float = nan
+    ess_of: str = ""
+
+    @property
+    def known(self) -> bool:
+        """Whether R-hat or the effective draws are known."""
+        return not (isnan(self.rhat) and isnan(self.ess))
+
+    def describe(self, limits: bool = False) -> str:
+        """Return both in words, optionally with the limits of convergence."""
+        low, high = ("; wanted below {:g}", "; wanted at least {:g}") if limits else ("", "")
+        parts = []
+        if not isnan(self.rhat):
+            limit = low.format(GLOBAL_RHAT_LIMIT)
+            parts.append(f"largest R-hat {self.rhat:.3f} ({self.rhat_of}{limit})")
+        if not isnan(self.ess):
+            limit = high.format(GLOBAL_ESS_LIMIT)
+            parts.append(f"fewest effective draws {self.ess:,.0f} ({self.ess_of}{limit})")
+        return ", ".join(parts) or "R-hat and effective draws cannot be computed"
+
+    def __str__(self) -> str:
+        return self.describe()
+
+
+def worst_of(found: Mapping[str, tuple[Array, Array]]) -> Worst:
+    """Return the worst of the diagnostics of :func:`global_diagnostics`."""
+    rhat = {name: float(one[0]) for name, (one, _) in found.items() if not isnan(one[0])}
+    ess = {name: float(one[0]) for name, (_, one) in found.items() if not isnan(one[0])}
+    largest = max(rhat, key=rhat.__getitem__, default="")
+    fewest = min(ess, key=ess.__getitem__, default="")
+    return Worst(rhat.get(largest, nan), largest, ess.get(fewest, nan), fewest)
+
+
+def global_diagnostics(series: Mapping[str, Array]) -> dict[str, tuple[Array, Array]]:
+    """R-hat and effective draws of named quantities, each an array (chains, draws).
+
+    Effective draws are those of the bulk or of the tails, whichever are fewer.
+    """
+    found = {name: rhat_and_ess(values[..., None]) for name, values in series.items()}
+    for name, (_, ess) in found.items():
+        if np.isfinite(ess[0]):
+            ess[0] = min(ess[0], array_stats().ess(series[name], method="tail", prob=(0.05, 0.95)))
+    return found
+
+
 class Convergence:
     """R-hat and effective draws of all quantities, each computed when it is first asked for.
 
@@ -78,20 +140,15 @@ class Convergence:
 
     @cached_property
     def quantities(self) -> dict[str, tuple[Array, Array]]:
-        """Diagnostics of p0, sigma0, the density and the log potential of the data.
-
-        Effective draws are those of the bulk or of the tails, whichever are fewer.
-        """
+        """Diagnostics of p0, sigma0, the density and the log potential of the data."""
         draws = self.draws
         series = {"p0": draws.p0, "sigma0": draws.sigma0, "density": draws.density}
-        series["potential"] = draws.potential
-        found = {name: rhat_and_ess(values[..., None]) for name, values in series.items()}
-        for name, (_, ess) in found.items():
-            if np.isfinite(ess[0]):
-                ess[0] = min(
-                    ess[0], array_stats().ess(series[name], method="tail", prob=(0.05, 0.95))
-                )
-        return found
+        return global_diagnostics(series | {"potential": draws.potential})
+
+    @property
+    def worst(self) -> Worst:
+        """The largest R-hat and the fewest effective draws of the global quantities."""
+        return worst_of(self.quantities)
 
     @cached_property
     def biases(self) -> tuple[Array, Array]:
@@ -115,7 +172,7 @@ class Convergence:
         edges = np.flatnonzero((share >= MIN_VISIT_SHARE) & (share <= max_share))
         for begin in range(0, edges.size, BATCH):
             part = edges[begin : begin + BATCH]
-            rhat[part], ess[part] = rhat_and_ess(self.draws.of_edges(part)[which])
+            rhat[part], ess[part] = rhat_and_ess(self.draws.dense(part)[which])
         return rhat, ess
 
     @property
@@ -128,6 +185,19 @@ class Convergence:
         }
 
     @property
+    def unconverged_parameters(self) -> str:
+        """How many biases and edges have not converged, in words; empty if all have."""
+        if self.draws.n_draws < MIN_DRAWS:
+            return ""
+        found = ((self.unconverged_biases, "bias", "es"), (self.unconverged_edges, "edge", "s"))
+        parts = [
+            f"{which.size} {name}{'' if which.size == 1 else plural}"
+            for which, name, plural in found
+            if which.size
+        ]
+        return " and ".join(parts)
+
+    @property
     def unconverged_biases(self) -> NDArray[np.intp]:
         """Nodes whose bias has not converged, worst first; a constant bias has not converged."""
         rhat, ess = self.biases
@@ -135,12 +205,17 @@ class Convergence:
         return worst[np.argsort(ess[worst], kind="stable")]
 
     @property
+    def undecided_edges(self) -> NDArray[np.bool_]:
+        """Whether the inclusion probability of each edge is in ``UNDECIDED_RANGE``."""
+        probability, (low, high) = self.draws.edge_probability, UNDECIDED_RANGE
+        return np.asarray((probability >= low) & (probability <= high))
+
+    @property
     def unconverged_edges(self) -> NDArray[np.intp]:
         """Edges whose inclusion probability has not converged, worst first."""
-        draws, (low, high) = self.draws, UNDECIDED_RANGE
-        undecided = (draws.edge_probability >= low) & (draws.edge_probability <= high)
+        draws = self.draws
         rhat, ess = self.indicators
-        unconverged = undecided & ((rhat > RHAT_LIMIT) | ~(ess >= ESS_LIMIT))
+        unconverged = self.undecided_edges & ((rhat > RHAT_LIMIT) | ~(ess >= ESS_LIMIT))
         # Constant chains that disagree count, however few of the chains they are.
         always, never = np.zeros(unconverged.size, np.bool_), np.zeros(unconverged.size, np.bool_)
         for chain in range(draws.n_chains):

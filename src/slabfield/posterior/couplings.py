@@ -1,9 +1,10 @@
-"""Couplings: means and intervals given presence, and averages over graphs."""
+"""Couplings: means and intervals given presence, averages over graphs, odds ratios, draws."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,35 +13,71 @@ from slabfield.draws import Draws
 from slabfield.models.field import BinaryField
 from slabfield.posterior.convergence import array_stats
 from slabfield.posterior.summaries import Summaries
-from slabfield.validation import check_number
+from slabfield.validation import check_number, find_edges
 
 Array = NDArray[np.float64]
 
-# Posterior probability of the intervals in tables
-INTERVAL = 0.95
+# Posterior probability of intervals by default
+CI_PROB = 0.95
 
 
 class Couplings(Summaries):
     """Means and intervals of couplings."""
 
     @cached_property
-    def averaged_coupling(self) -> Array:
-        """Posterior mean of couplings, (D, D); an absent edge counts as 0.
+    def coupling_averaged(self) -> Array:
+        """Posterior mean of each coupling averaged over graphs, (D, D); 0 where the edge is absent.
 
-        This is the model-averaged mean; ``coupling_mean`` is the mean given presence.
+        The mean of Y A: ``coupling_given_presence`` times ``inclusion_probability``, and 0 for an
+        edge that was never present.
         """
-        return self.interactions.as_matrix(
-            self.draws.total() / (self.draws.n_chains * self.draws.n_draws)
-        )
+        return np.nan_to_num(self.coupling_given_presence) * self.inclusion_probability
+
+    @cached_property
+    def odds_ratio(self) -> Array:
+        """Odds ratio of each pair given presence and all other nodes, (D, D).
+
+        The exponential of ``coupling_given_presence``: a 1 at one node multiplies the odds of a 1
+        at the other by it. NaN if the edge was never present, 1 on the diagonal.
+        """
+        with np.errstate(over="ignore"):
+            return np.exp(self.coupling_given_presence)
+
+    def of_edges(self, edges: Any) -> tuple[NDArray[np.bool_], Array]:
+        """Draws of some edges: whether each is present, and its coupling, 0 where it is absent.
+
+        Parameters
+        ----------
+        edges : list of pairs of nodes
+            Each two names, such as ``("sleep", "work")``, or two indices from 0.
+
+        Returns
+        -------
+        present, coupling : array of shape (chains, draws, edges)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from slabfield import Posterior
+        >>> from slabfield.draws import Draws
+        >>> coupling = np.array([0.0, 2.0, 3.0]).reshape(1, 3, 1)
+        >>> one = np.ones((1, 3))
+        >>> draws = Draws.from_dense(coupling, coupling != 0, np.zeros((1, 3, 2)), one, one, one)
+        >>> posterior = Posterior(draws, ["sleep", "work"], {})
+        >>> present, coupling = posterior.of_edges([("work", "sleep")])
+        >>> coupling[0, :, 0]
+        array([0., 2., 3.])
+        """
+        return self.draws.dense(find_edges("edges", edges, self.feature_names, self.interactions))
 
     def coupling_interval(
-        self, mass: float = INTERVAL, given_presence: bool = True
+        self, ci_prob: float = CI_PROB, given_presence: bool = True
     ) -> tuple[Array, Array]:
         """Highest-density interval of every coupling.
 
         Parameters
         ----------
-        mass : float
+        ci_prob : float
             Posterior probability of the interval.
         given_presence : bool
             Whether to use only draws that contain the edge. Otherwise an absent edge counts as 0.
@@ -66,18 +103,18 @@ class Couplings(Summaries):
         >>> lower[0, 1], upper[0, 1]
         (np.float64(0.0), np.float64(0.0))
         """
-        mass = check_number("mass", mass, 0, 1, include_low=False, include_high=False)
+        ci_prob = check_ci_prob(ci_prob)
         n_all = self.draws.n_chains * self.draws.n_draws
         bounds = np.full((self.draws.n_edges, 2), np.nan if given_presence else 0.0)
         for edge, values in _visited(self.draws, 2 if given_presence else 1):
             all_draws = values if given_presence else _with_zeros(values, n_all)
-            bounds[edge] = array_stats().hdi(all_draws, mass)
+            bounds[edge] = array_stats().hdi(all_draws, ci_prob)
         return self.interactions.as_matrix(bounds[:, 0]), self.interactions.as_matrix(bounds[:, 1])
 
     def to_ising(self) -> tuple[Array, Array]:
         """Posterior means on the scale of states -1 and +1, averaged over graphs.
 
-        The conversion is linear, so converting the means equals averaging the converted draws.
+        The conversion is linear, so the means of converted draws are the converted means.
 
         Returns
         -------
@@ -97,15 +134,23 @@ class Couplings(Summaries):
         >>> bias
         array([0.25, 0.25])
         """
-        return BinaryField(self.bias_mean, self.averaged_coupling).to_ising()
+        return BinaryField(self.bias_mean, self.coupling_averaged).to_ising()
 
 
-def sd_and_interval_given_presence(draws: Draws) -> tuple[Array, Array, Array]:
+def check_ci_prob(ci_prob: float) -> float:
+    """Check the posterior probability of an interval, and return it."""
+    return check_number("ci_prob", ci_prob, 0, 1, include_low=False, include_high=False)
+
+
+def sd_and_interval_given_presence(
+    draws: Draws, ci_prob: float = CI_PROB
+) -> tuple[Array, Array, Array]:
     """Standard deviation and highest-density interval of each coupling given presence."""
+    ci_prob = check_ci_prob(ci_prob)
     sd, interval = np.full(draws.n_edges, np.nan), np.full((draws.n_edges, 2), np.nan)
     for edge, values in _visited(draws, 2):
         sd[edge] = values.std()
-        interval[edge] = array_stats().hdi(values, INTERVAL)
+        interval[edge] = array_stats().hdi(values, ci_prob)
     return sd, interval[:, 0], interval[:, 1]
 
 

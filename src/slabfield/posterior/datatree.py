@@ -53,7 +53,7 @@ def _posterior_group(posterior: Posterior, dense: bool) -> xr.Dataset:
         present, coupling = _dense(posterior)
         variables |= {
             "coupling": ((*dims, "edge"), coupling, {"about": "0 where the edge is absent"}),
-            "present": ((*dims, "edge"), present),
+            "present": ((*dims, "edge"), present, {"about": "1 where the edge is present"}),
         }
         coordinates |= edge_coordinates(posterior)
     variables |= {
@@ -78,9 +78,10 @@ def _dense(posterior: Posterior) -> tuple[Any, Any]:
             n_draws=shape[0],
             n_edges=shape[1],
         )
-    present, coupling = np.zeros(shape, np.bool_), np.zeros(shape)
+    # ArviZ subtracts draws from each other, which NumPy refuses to do with truth values
+    present, coupling = np.zeros(shape, np.int8), np.zeros(shape)
     rows = np.repeat(np.arange(shape[0]), np.diff(draws.values.indptr))
-    present[rows, draws.values.indices] = True
+    present[rows, draws.values.indices] = 1
     coupling[rows, draws.values.indices] = draws.values.data
     by_chain = (draws.n_chains, draws.n_draws, draws.n_edges)
     return present.reshape(by_chain), coupling.reshape(by_chain)
@@ -103,13 +104,18 @@ def _inclusion(posterior: Posterior) -> xr.Dataset:
     """Summaries of edges, in a group of their own: ArviZ expects only draws in ``posterior``."""
     import xarray as xr
 
+    draws = posterior.draws
     about = {"about": "mean conditional probability of presence; NaN if not recorded"}
+    factor = {"about": "log Bayes factor of presence; NaN if not recorded"}
+    error = {"about": "Monte Carlo standard error of log_bayes_factor"}
     return xr.Dataset(
         {
-            "conditional_probability": (("edge",), posterior.draws.conditional_probability, about),
+            "conditional_probability": (("edge",), draws.conditional_probability, about),
+            "log_bayes_factor": (("edge",), draws.log_bayes_factor, factor),
+            "log_bayes_factor_mcse": (("edge",), draws.log_bayes_factor_mcse, error),
             "probability": (("edge",), posterior.edge_probability),
         },
-        edge_coordinates(posterior),
+        edge_coordinates(posterior) | _ends(posterior),
     )
 
 
@@ -135,11 +141,11 @@ def _run(posterior: Posterior) -> xr.Dataset:
     import xarray as xr
 
     texts = {
-        "feature_names": posterior.feature_names,
+        "encoder": posterior.encoder.as_record(),
         "settings": posterior.settings,
         "info": posterior.info,
     }
-    about = {"about": "JSON: the settings of the run, and statistics of each chain"}
+    about = {"about": "JSON: the variables, the settings of the run, and statistics of each chain"}
     return xr.Dataset(
         {name: ((), _as_json(name, value)) for name, value in texts.items()},
         attrs=about,
@@ -172,13 +178,21 @@ def _draw_coordinates(posterior: Posterior) -> dict[str, Any]:
 
 
 def edge_coordinates(posterior: Posterior) -> dict[str, Any]:
-    """Coordinates of the edges: the nodes they join and, unless there are too many, their names."""
+    """Names of the edges, unless there are too many."""
     interactions = posterior.interactions
-    first, second = (nodes.astype(np.int32) for nodes in interactions.ends)
-    coordinates: dict[str, Any] = {"node_1": (("edge",), first), "node_2": (("edge",), second)}
-    if first.size <= MAX_NAMED:
-        coordinates["edge"] = interactions.labels(printable(posterior.feature_names))
-    return coordinates
+    if len(interactions) > MAX_NAMED:
+        return {}
+    return {"edge": interactions.labels(printable(posterior.feature_names))}
+
+
+def _ends(posterior: Posterior) -> dict[str, Any]:
+    """The nodes that each edge joins.
+
+    Only ``inclusion`` has them: ArviZ cannot tabulate ``posterior`` with coordinates that only some
+    of its variables have.
+    """
+    first, second = (nodes.astype(np.int32) for nodes in posterior.interactions.ends)
+    return {"node_1": (("edge",), first), "node_2": (("edge",), second)}
 
 
 def printable(names: list[str]) -> list[str]:

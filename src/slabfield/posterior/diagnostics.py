@@ -25,6 +25,10 @@ RUN_LONGER = Message(
     {"n_draws": Parameter("n_draws"), "n_warmup": Parameter("n_warmup")},
 )
 PSEUDO = Parameter("likelihood", "pseudo")
+# Codes of the problems that more draws would solve
+MORE_DRAWS_HELP = (
+    *("too-few-draws", "unconverged-quantity", "unconverged-biases", "unconverged-edges"),
+)
 
 
 def find_deviations(posterior: Posterior) -> list[Message]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slabfield.posterior.edge_support import LIKELY
-from slabfield.posterior.summaries import Summaries
+from slabfield.posterior.bayes_factors import from_indicators, least_attainable
+from slabfield.posterior.evidence_classes import classify
+from slabfield.posterior.summaries import LIKELY, Summaries
 from slabfield.validation import InputError, check_number, check_positive_int
 
 Array = NDArray[np.float64]
@@ -49,8 +50,10 @@ class Structure(Summaries):
     >>> draws = Draws.from_dense(1.0 * present, present, np.zeros((1, 4, 3)), one, one, one)
     >>> settings = {"inclusion_prior": {"a": 1.0, "b": 3.0, "edges": None}}
     >>> posterior = Posterior(draws, ["sleep", "work", "joy"], settings)
-    >>> posterior.bayes_factor[0]
-    array([nan,  9.,  1.])
+    >>> posterior.bayes_factor[0].round(2)
+    array([ nan, 4.13, 1.05])
+    >>> posterior.edge_evidence.tolist()
+    ['moderate for', 'inconclusive', 'inconclusive']
     >>> posterior.median_graph()[0]
     array([False,  True, False])
     >>> posterior.edges_at_fdr(0.2)[0]
@@ -63,6 +66,13 @@ class Structure(Summaries):
     [[1, 1, 0], [2, 1, 1], [1, 1, 0], [0, 0, 0]]
     """
 
+    @property
+    def inclusion_prior(self) -> dict[str, Any] | None:
+        """Prior of the edges: ``a`` and ``b`` of p0, and fixed ``edges``; None if not recorded."""
+        prior = self.settings.get("inclusion_prior")
+        known = isinstance(prior, dict) and {"a", "b", "edges"} <= prior.keys()
+        return prior if known else None
+
     @cached_property
     def prior_inclusion(self) -> Array:
         """Prior probability of every edge, (D, D), zero on the diagonal.
@@ -70,34 +80,102 @@ class Structure(Summaries):
         Where p0 is learned, the prior probability is the mean a / (a + b) of Beta(a, b); elsewhere
         it is the probability that was given.
         """
-        prior = self.settings.get("inclusion_prior")
-        if not isinstance(prior, dict) or not {"a", "b", "edges"} <= prior.keys():
+        prior = self.inclusion_prior
+        if prior is None:
             raise InputError(
                 "prior-not-recorded",
                 "The prior of the edges must be known (settings['inclusion_prior']); this "
                 "posterior does not record it. Fit again with this version of slabfield.",
             )
-        given = np.asarray(prior["edges"], dtype=np.float64)
         mean = prior["a"] / (prior["a"] + prior["b"])
-        probability = np.broadcast_to(np.where(np.isnan(given), mean, given), (self.draws.n_edges,))
-        return self.interactions.as_matrix(probability)
+        given = self._fixed_inclusion(prior)
+        return self.interactions.as_matrix(np.where(np.isnan(given), mean, given))
+
+    def _fixed_inclusion(self, prior: dict[str, Any]) -> Array:
+        """Fixed prior probability of every edge; NaN where it is p0."""
+        given = np.asarray(prior["edges"], dtype=np.float64)
+        return np.broadcast_to(given, (self.draws.n_edges,))
 
     @cached_property
     def bayes_factor(self) -> Array:
-        r"""Bayes factor for the presence of every edge, (D, D): posterior odds over prior odds.
+        r"""Bayes factor for the presence of every edge, (D, D): ratio of marginal likelihoods.
 
-        .. math:: B_{ij} = \frac{P(Y_{ij} = 1 \mid X)}{P(Y_{ij} = 0 \mid X)}
-            \bigg/ \frac{P(Y_{ij} = 1)}{P(Y_{ij} = 0)}
+        .. math:: B_{ij} = \frac{\sum_Y P(X \mid Y_{ij} = 1, Y) P(Y)}
+            {\sum_Y P(X \mid Y_{ij} = 0, Y) P(Y)}
 
-        The prior odds are those of :attr:`prior_inclusion`. Above 1 the data support the edge,
-        below 1 its absence. 0 and infinity mean more evidence than the draws can quantify. NaN on
-        the diagonal, and for edges that the prior forces or forbids.
+        where Y are the other edges, with their own prior in both sums. What the other edges say
+        about the density of the graph, through p0, is thus not part of it; with a fixed prior
+        probability it is the inclusion Bayes factor, posterior odds over prior odds. Above 1 the
+        data support the edge, below 1 its absence. It is finite; NaN on the diagonal, and for
+        edges that the prior forces or forbids.
         """
-        prior, posterior = self.prior_inclusion, self.inclusion_probability
-        uncertain = (prior > 0) & (prior < 1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            factor = posterior / (1 - posterior) / (prior / (1 - prior))
-        return np.where(uncertain, factor, np.nan)
+        _ = self.prior_inclusion  # raises an error if the prior is not recorded
+        factor = self.interactions.as_matrix(self.edge_bayes_factor)
+        np.fill_diagonal(factor, np.nan)
+        return factor
+
+    @cached_property
+    def log_bayes_factor_mcse(self) -> Array:
+        """Monte Carlo standard error of the log of :attr:`bayes_factor`, (D, D).
+
+        Estimated from batches of draws, and from the differences between chains.
+        """
+        error = self.interactions.as_matrix(self._log_bayes_factor[1])
+        np.fill_diagonal(error, np.nan)
+        return error
+
+    @cached_property
+    def edge_bayes_factor(self) -> Array:
+        """Bayes factor of every edge, in the order of the interactions.
+
+        NaN for edges that the prior forces or forbids, and if the prior is not recorded.
+        """
+        return np.asarray(np.exp(self._log_bayes_factor[0]))
+
+    @cached_property
+    def edge_evidence(self) -> NDArray[np.str_]:
+        """Class of the evidence for every edge, in the order of the interactions.
+
+        "strong for" (Bayes factor above 10), "moderate for" (3 to 10), "inconclusive" (1/3 to 3),
+        "moderate against" (1/10 to 1/3), "strong against" (below 1/10), or "not assessed" for
+        edges that the prior forces or forbids.
+        """
+        return classify(self.edge_bayes_factor)
+
+    @cached_property
+    def _log_bayes_factor(self) -> tuple[Array, Array]:
+        """Log Bayes factor of every edge and its Monte Carlo standard error.
+
+        From conditional probabilities where the sampler recorded them, else from indicators.
+        """
+        prior, draws = self.inclusion_prior, self.draws
+        if prior is None:
+            nothing = np.full(draws.n_edges, np.nan)
+            return nothing, nothing
+        given = self._fixed_inclusion(prior)
+        assessed = (given != 0) & (given != 1)
+        factor, error = draws.log_bayes_factor, draws.log_bayes_factor_mcse
+        recorded = np.isfinite(factor)
+        if not np.all(recorded | ~assessed):
+            counted = from_indicators(draws, given, prior["a"], prior["b"])
+            factor = np.where(recorded, factor, counted[0])
+            error = np.where(recorded, error, counted[1])
+        return np.where(assessed, factor, np.nan), np.where(assessed, error, np.nan)
+
+    @cached_property
+    def edge_least_bayes_factor(self) -> Array:
+        """About the smallest Bayes factor within reach of every edge, given the rows and the slab.
+
+        An edge whose coupling is estimated as exactly zero would get it; however clearly an edge is
+        absent, there is no stronger evidence against it. NaN where it cannot be computed: the edge
+        is present in few draws, and the means of the nodes are not recorded.
+        """
+        means, n_rows = self.settings.get("node_means"), self.settings.get("total_weight")
+        variance = np.full(self.n_nodes, np.nan)
+        if isinstance(means, list) and len(means) == self.n_nodes and n_rows is not None:
+            variance = np.sqrt(n_rows) * np.array(means) * (1 - np.array(means))
+        first, second = self.interactions.ends
+        return least_attainable(self.draws, variance[first] * variance[second])
 
     def median_graph(self) -> Graph:
         """Return the edges of probability 0.5 or more, symmetric (D, D).

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from slabfield.io.atomic import check_target, write_atomically
 
@@ -14,6 +18,8 @@ if TYPE_CHECKING:
 
 # Spreadsheets in some languages read the full-width characters as formulas, too
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001
+# Columns of a table of edges that hold text
+NODES, TEXTS = ("node_1", "node_2"), ("node_1", "node_2", "evidence")
 NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -23,7 +29,7 @@ def write_edges(edges: pd.DataFrame, path: Path) -> None:
     A name that a spreadsheet would read as a formula gets a leading single quote.
     """
     safe = edges.copy()
-    for column in ("node_1", "node_2"):
+    for column in NODES:
         safe[column] = [harmless_name(str(name)) for name in edges[column]]
 
     def write(temporary: Path) -> None:
@@ -42,19 +48,34 @@ def read_edges(path: str | os.PathLike[str]) -> pd.DataFrame:
     """
     import pandas as pd
 
-    names = ("node_1", "node_2")
     # A node may be called NA
-    edges = pd.read_csv(path, dtype=dict.fromkeys(names, str), keep_default_na=False, na_values={})
-    for column in edges.columns:
-        if column in names:
-            edges[column] = [original_name(name) for name in edges[column]]
-        else:
-            edges[column] = pd.to_numeric(edges[column].replace("", None))
+    edges = pd.read_csv(path, dtype=dict.fromkeys(TEXTS, str), keep_default_na=False, na_values={})
+    for column in NODES:
+        edges[column] = [original_name(name) for name in edges[column]]
+    for column in edges.columns.difference([*TEXTS]):
+        edges[column] = pd.to_numeric(edges[column].replace("", None))
     return edges
 
 
+def write_matrix(matrix: NDArray[np.float64], names: Sequence[str], path: Path) -> None:
+    """Write a (D, D) matrix as CSV, with the names of the nodes in the first row and column.
+
+    R reads it with ``read.csv(path, row.names = 1, check.names = FALSE)``. A name that a
+    spreadsheet would read as a formula gets a leading single quote.
+    """
+    import pandas as pd
+
+    safe = [harmless_name(name) for name in names]
+    table = pd.DataFrame(matrix, safe, safe)
+
+    def write(temporary: Path) -> None:
+        table.to_csv(temporary, float_format="%.6g", encoding="utf-8")
+
+    write_atomically(path, write)
+
+
 def write_graph(graph: Any, path: str | os.PathLike[str], form: str) -> None:
-    """Write a networkx graph as GraphML or GEXF.
+    """Write a networkx graph as GraphML or GEXF; nodes get the attributes ``name`` and ``label``.
 
     Characters that XML cannot hold are replaced; names that become equal get a number appended.
 
@@ -67,6 +88,8 @@ def write_graph(graph: Any, path: str | os.PathLike[str], form: str) -> None:
     import networkx as nx
 
     named = nx.relabel_nodes(graph, _xml_names(list(graph)))
+    for node, attributes in named.nodes.items():
+        attributes.update(name=node, label=node)
     writer = {"graphml": nx.write_graphml, "gexf": nx.write_gexf}[form]
     write_atomically(check_target(path), lambda temporary: writer(named, temporary))
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from slabfield.posterior.couplings import Couplings
 from slabfield.posterior.exports import write_graph
-from slabfield.posterior.summaries import Summaries
 from slabfield.validation import InputError, check_number, check_positive_int
 
 Array = NDArray[np.float64]
@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 MIN_WEIGHT = 1e-12
 
 
-class Networks(Summaries):
+class Networks(Couplings):
     """Methods that return or use networkx graphs.
 
     Examples
@@ -32,7 +32,8 @@ class Networks(Summaries):
     >>> draws = Draws.from_dense(-2.0 * present, present, np.zeros((1, 4, 3)), one, one, one)
     >>> posterior = Posterior(draws, ["sleep", "work", "joy"], {})
     >>> posterior.to_networkx().edges["sleep", "work"]
-    {'inclusion_probability': 0.75, 'coupling': -2.0, 'weight': 2.0}
+    {'inclusion_probability': 0.75, 'coupling_given_presence': -2.0, 'coupling_averaged': -1.5, \
+'odds_ratio': 0.1353352832366127, 'weight': 2.0}
     >>> posterior.measure(lambda graph: graph.number_of_edges())
     array([2, 3, 2, 0])
     >>> posterior.betweenness().mean(axis=0)
@@ -53,9 +54,10 @@ class Networks(Summaries):
         -------
         networkx.Graph
             Nodes, by name, have ``bias`` (posterior mean) and ``expected_degree`` (sum of the
-            inclusion probabilities of their edges); edges have ``inclusion_probability``,
-            ``coupling`` (mean given presence, 0 if never present) and ``weight`` (absolute
-            coupling).
+            inclusion probabilities of their edges). Edges have ``inclusion_probability``,
+            ``coupling_given_presence``, ``coupling_averaged`` and ``odds_ratio``, as in
+            :meth:`Posterior.to_dataframe`, and ``weight``, the absolute coupling given presence.
+            An edge that was never present has coupling 0.
         """
         threshold = check_number("threshold", threshold, 0, 1)
         graph = self._empty_graph()
@@ -64,20 +66,25 @@ class Networks(Summaries):
             graph.nodes[name].update(
                 bias=float(self.bias_mean[k]), expected_degree=float(expected_degree[k])
             )
-        probability, coupling = self.edge_probability, np.nan_to_num(self.edge_mean)
-        chosen, names = np.flatnonzero(probability >= threshold), self.feature_names
-        for edge, (i, j) in zip(chosen, self.interactions.cliques(chosen), strict=True):
+        coupling = np.nan_to_num(self.coupling_given_presence)
+        chosen, names = np.flatnonzero(self.edge_probability >= threshold), self.feature_names
+        for i, j in self.interactions.cliques(chosen):
             graph.add_edge(
                 names[i],
                 names[j],
-                inclusion_probability=float(probability[edge]),
-                coupling=float(coupling[edge]),
-                weight=float(abs(coupling[edge])),
+                inclusion_probability=float(self.inclusion_probability[i, j]),
+                coupling_given_presence=float(coupling[i, j]),
+                coupling_averaged=float(self.coupling_averaged[i, j]),
+                odds_ratio=float(np.nan_to_num(self.odds_ratio[i, j], nan=1.0)),
+                weight=float(abs(coupling[i, j])),
             )
         return graph
 
     def write_graphml(self, path: str | os.PathLike[str], threshold: float = 0.5) -> None:
         """Write :meth:`to_networkx` as GraphML, which igraph, Cytoscape and Gephi read.
+
+        Nodes also have ``name``, which igraph takes as their name, and ``label``, which Gephi and
+        Cytoscape show. Weights of edges are positive, as all three require.
 
         Parameters
         ----------

@@ -13,7 +13,7 @@ from slabfield.io import checksum
 from slabfield.validation import InputError
 
 # Version of the file format
-FORMAT = 1
+FORMAT = 2
 # Kind of file in the checksum line
 KIND = "posterior"
 CHECKSUM_LENGTH = checksum.checksum_length(KIND)
@@ -29,12 +29,6 @@ def append_checksum(path: Path, version: int = FORMAT) -> None:
 def check_checksum(path: Path) -> None:
     """Raise an InputError unless the file is an undamaged posterior that this version can read."""
     try:
-        if path.is_dir():
-            raise InputError(
-                "posterior-is-folder",
-                "{path} must be a posterior file; found a folder. Name a file.",
-                path=path,
-            )
         with open(path, "rb") as file:
             _check(path, file)
     except (OSError, ValueError) as error:
@@ -44,7 +38,8 @@ def check_checksum(path: Path) -> None:
         found = "no such file" if isinstance(error, FileNotFoundError) else strerror or error
         raise InputError(
             "unreadable-posterior",
-            "{path} cannot be read; found {found}. Name a file that Posterior.save wrote.",
+            "{path} cannot be read; found {found}. Name a file that Posterior.save wrote, or "
+            "the output folder of a run.",
             path=path,
             found=str(found),
         ) from None
@@ -80,11 +75,11 @@ def _check(path: Path, file: BinaryIO) -> None:
             size=size,
             advice=SAVE_AGAIN,
         )
-    if last_line.version > FORMAT:
+    if last_line.version != FORMAT:
         raise InputError(
-            "posterior-of-newer-format",
-            "{path} has format {found}; this version of slabfield reads up to format {format}. "
-            "Install a newer slabfield.",
+            "posterior-of-another-format",
+            "{path} has format {found}; this version of slabfield reads format {format}. Use the "
+            "version that wrote it, or fit and save again.",
             path=path,
             found=last_line.version,
             format=FORMAT,

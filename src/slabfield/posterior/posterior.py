@@ -11,20 +11,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slabfield.draws import Draws
+from slabfield.encoding import Encoder, Variable
 from slabfield.io.atomic import check_target
 from slabfield.posterior.arviz_groups import data_groups, prior_group
 from slabfield.posterior.convergence import Convergence
-from slabfield.posterior.couplings import Couplings, sd_and_interval_given_presence
+from slabfield.posterior.couplings import CI_PROB, sd_and_interval_given_presence
 from slabfield.posterior.datatree import make_tree
 from slabfield.posterior.diagnostics import (
     find_deviations,
     find_problems,
 )
-from slabfield.posterior.edge_support import LIKELY, count_edges
 from slabfield.posterior.evidence import Structure
 from slabfield.posterior.exports import write_edges
 from slabfield.posterior.graphs import Networks
+from slabfield.posterior.methods_text import methods_text
+from slabfield.posterior.predictions import Predictions
 from slabfield.posterior.storage import save_posterior
+from slabfield.posterior.summaries import LIKELY
 from slabfield.validation import Message
 
 if TYPE_CHECKING:
@@ -35,8 +38,11 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Posterior(Couplings, Structure, Networks):
+class Posterior(Structure, Networks, Predictions):
     """The posterior of a binary pairwise field, represented by draws.
+
+    It predicts, scores and samples rows like the estimator that made it, also after it was saved
+    and loaded: it has the variables of the fitted table, not its rows.
 
     Attributes
     ----------
@@ -48,6 +54,9 @@ class Posterior(Couplings, Structure, Networks):
         Settings of the run, given or chosen automatically, with the engine's name and the seed.
     info : list of dict
         Of each chain: counts of moves, CPU seconds, adapted settings, diagnostics of particles.
+    encoder : Encoder
+        The variables of the fitted table, with which new rows are encoded; by default nodes that
+        hold 0 and 1.
 
     Examples
     --------
@@ -58,12 +67,20 @@ class Posterior(Couplings, Structure, Networks):
     (4, 4)
     >>> list(posterior.to_dataframe().columns[:3])
     ['node_1', 'node_2', 'inclusion_probability']
+    >>> posterior.predict_proba(rows[:5], nodes=["x0"]).shape
+    (5, 1)
     """
 
     draws: Draws
     feature_names: list[str]
     settings: dict[str, Any]
     info: list[dict[str, float]] = field(default_factory=list)
+    encoder: Encoder = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        if self.encoder is None:
+            variables = (Variable.binary(name, (0, 1)) for name in self.feature_names)
+            object.__setattr__(self, "encoder", Encoder(tuple(variables)))
 
     @cached_property
     def diagnostics(self) -> dict[str, Array]:
@@ -97,7 +114,7 @@ class Posterior(Couplings, Structure, Networks):
     @property
     def messages(self) -> list[Message]:
         """The messages of ``warnings``, each with its code and fields."""
-        return [*find_deviations(self), *self._problems]
+        return [*find_deviations(self), *self.problems]
 
     @property
     def notes(self) -> list[str]:
@@ -105,7 +122,8 @@ class Posterior(Couplings, Structure, Networks):
         return [str(message) for message in find_deviations(self)]
 
     @cached_property
-    def _problems(self) -> list[Message]:
+    def problems(self) -> list[Message]:
+        """The messages of ``warnings`` that are reasons not to trust the result."""
         return find_problems(self)
 
     @property
@@ -118,29 +136,55 @@ class Posterior(Couplings, Structure, Networks):
         with probability in [0.05, 0.95]; chains in which an edge never changes agree on it; and
         the particles, if any, raise no warning.
         """
-        return not self._problems
+        return not self.problems
 
-    def to_dataframe(self) -> pd.DataFrame:
+    def to_dataframe(self, ci_prob: float = CI_PROB) -> pd.DataFrame:
         """Table of edges, one row each, the most probable first.
 
-        Columns: ``node_1``, ``node_2``, ``inclusion_probability``; ``mean``, ``sd``, ``lower`` and
-        ``upper`` of the coupling given presence, the last two the 95% highest-density interval;
-        ``rhat`` and ``ess`` of the inclusion indicator.
+        Columns:
+
+        - ``node_1``, ``node_2``, ``inclusion_probability``;
+        - ``bayes_factor`` of presence, the Monte Carlo standard error of its log,
+          ``log_bayes_factor_mcse``, and the class of ``evidence`` that it is (see
+          :attr:`edge_evidence`);
+        - ``coupling_given_presence``: posterior mean of the coupling if the edge is present, with
+          its standard deviation, ``sd_given_presence``, and the ends of its highest-density
+          interval, ``lower_given_presence`` and ``upper_given_presence``;
+        - ``coupling_averaged``: posterior mean of the coupling averaged over graphs, which is
+          ``coupling_given_presence`` times ``inclusion_probability``;
+        - ``odds_ratio``: the exponential of ``coupling_given_presence``;
+        - ``rhat`` and ``ess`` of the inclusion indicator.
+
+        What is given presence is NaN for an edge that was never present.
+
+        Parameters
+        ----------
+        ci_prob : float
+            Posterior probability of the interval.
+
+        Returns
+        -------
+        DataFrame
         """
         import pandas as pd
 
         first, second = self.interactions.ends
         names = np.array(self.feature_names, dtype=object)
-        sd, lower, upper = sd_and_interval_given_presence(self.draws)
+        sd, lower, upper = sd_and_interval_given_presence(self.draws, ci_prob)
         table = pd.DataFrame(
             {
                 "node_1": names[first],
                 "node_2": names[second],
                 "inclusion_probability": self.edge_probability,
-                "mean": self.edge_mean,
-                "sd": sd,
-                "lower": lower,
-                "upper": upper,
+                "bayes_factor": self.edge_bayes_factor,
+                "log_bayes_factor_mcse": self._log_bayes_factor[1],
+                "evidence": self.edge_evidence,
+                "coupling_given_presence": self.edge_mean,
+                "sd_given_presence": sd,
+                "lower_given_presence": lower,
+                "upper_given_presence": upper,
+                "coupling_averaged": self.interactions.of_matrix(self.coupling_averaged),
+                "odds_ratio": self.interactions.of_matrix(self.odds_ratio),
                 "rhat": self.convergence.indicators[0],
                 "ess": self.convergence.indicators[1],
             }
@@ -161,7 +205,11 @@ class Posterior(Couplings, Structure, Networks):
         write_edges(self.to_dataframe(), check_target(path))
 
     def to_datatree(
-        self, dense: bool | None = None, X: Any = None, binarize: Any = None
+        self,
+        dense: bool | None = None,
+        X: Any = None,
+        log_likelihood: bool | None = None,
+        n_draws: int = 1_000,
     ) -> xr.DataTree:
         """Return an xarray DataTree in the layout of ArviZ, with names as coordinates.
 
@@ -171,10 +219,15 @@ class Posterior(Couplings, Structure, Networks):
             Whether couplings and presence are dense. By default they are dense up to four million
             entries (chains * draws * edges), and sparse above.
         X : array or data frame, optional
-            The table that was fitted, which a posterior does not store; it adds the groups
-            ``observed_data`` and ``posterior_predictive``.
-        binarize : number, "median" or dict, optional
-            As it was given to the fit.
+            The table that was fitted, whose rows a posterior does not store, or other rows with
+            its columns. It adds the groups of data.
+        log_likelihood : bool, optional
+            Whether the groups of data include log-likelihoods: by default up to 20 nodes, where
+            they are exact, unless the draws are of the pseudo-likelihood's posterior, of which
+            ``arviz_stats.loo`` would make no sense. Above 20 nodes they are exact if the treewidth
+            is small enough, and else estimates by annealed importance sampling, which take long.
+        n_draws : int
+            Draws of all chains whose likelihoods are computed, evenly spaced.
 
         Returns
         -------
@@ -184,9 +237,11 @@ class Posterior(Couplings, Structure, Networks):
             ``prior`` draws of ``p0`` and ``sigma0`` from their priors;
             ``inclusion`` the inclusion probability of each edge, and the mean of its conditional
             probabilities; ``run`` settings and info as JSON; ``sparse``, if draws are not dense,
-            the couplings of present edges. With X, ``observed_data`` has the shares of rows in
-            which nodes, and pairs of nodes, are 1, and ``posterior_predictive`` the same for data
-            sets simulated from 200 draws.
+            the couplings of present edges. With X, ``observed_data`` has the rows as codes
+            (``x``), and the shares of rows in which nodes, and pairs of nodes, are 1;
+            ``posterior_predictive`` has these shares in data sets simulated from 200 draws.
+            ``pseudo_log_likelihood`` and ``log_likelihood`` have a value for each draw and row;
+            ``log_partition`` has log Z of each draw, with its standard error.
 
         Examples
         --------
@@ -205,7 +260,7 @@ class Posterior(Couplings, Structure, Networks):
 
         groups = {"prior": prior_group(self)}
         if X is not None:
-            groups |= data_groups(self, X, binarize)
+            groups |= data_groups(self, X, log_likelihood, n_draws)
         tree = make_tree(self, dense)
         for name, group in groups.items():
             if group is not None:
@@ -225,9 +280,28 @@ class Posterior(Couplings, Structure, Networks):
         """
         save_posterior(self, path)
 
+    def methods_text(self) -> str:
+        """Describe the analysis in words that a paper's section on methods can take over.
+
+        Returns
+        -------
+        str
+            One paragraph on data, coding, model, prior, sampler, convergence and versions, with all
+            numbers from this run, and after a blank line each of the references that it cites.
+
+        Examples
+        --------
+        >>> from slabfield import SpikeSlabMRF, datasets
+        >>> rows = datasets.make_block(60, random_state=0, n_groups=1).rows
+        >>> posterior = SpikeSlabMRF(n_draws=100, random_state=0).fit(rows).posterior_
+        >>> print(posterior.methods_text()[:89])
+        The conditional dependencies among 4 binary variables were estimated from 60 observations
+        """
+        return methods_text(self)
+
     def __repr__(self) -> str:
         chains, draws = self.draws.p0.shape
-        edges = count_edges(self.edge_probability).likely
+        edges = int(np.sum(self.edge_probability >= LIKELY))
         return (
             f"<Posterior of {self.n_nodes} nodes by {self.settings.get('engine')}: {chains} chains "
             f"of {draws} draws, {edges} edges of probability {LIKELY:g} or more>"

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slabfield.datasets.gibbs_runs import GibbsRuns
-from slabfield.encoding import code_binary
 from slabfield.inference import enumeration
-from slabfield.models.field import BinaryField
-from slabfield.validation import InputError, InputWarning, Parameter
-from slabfield.validation.errors import listed
 
 if TYPE_CHECKING:
     from slabfield.posterior.posterior import Posterior
@@ -58,14 +53,11 @@ def replicate_pairs(
     """
     rng = np.random.default_rng(seed)
     n_nodes = posterior.n_nodes
-    chosen = posterior.draws.evenly_spaced(n_draws)
-    pairs = np.empty((chosen.size, n_nodes, n_nodes))
-    biases = posterior.draws.bias.reshape(-1, n_nodes)
+    fields = posterior.fields(n_draws)
+    pairs = np.empty((len(fields), n_nodes, n_nodes))
     exact = n_nodes <= MAX_EXACT_NODES
     runs = GibbsRuns(n_nodes, n_rows, rng)
-    for k, row in enumerate(chosen):
-        values = np.asarray(posterior.draws.values[[row], :].toarray())[0]
-        field = BinaryField(biases[row], posterior.interactions.as_matrix(values))
+    for k, field in enumerate(fields):
         if exact:
             states = enumeration.sample(field, n_rows, rng).astype(np.float64).T
         else:
@@ -75,29 +67,7 @@ def replicate_pairs(
     return PredictiveReplicates(pairs, exact)
 
 
-def check_rows(posterior: Posterior, X: Any, binarize: Any) -> Array:
-    """Encode the data as in the fit, without repeating its warnings."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InputWarning)
-        table = code_binary(X, binarize)
-    names = posterior.feature_names
-    if table.rows.shape[1] != len(names):
-        raise InputError(
-            "wrong-number-of-columns",
-            "{X} must have the {expected} columns of the posterior; found {found}. Pass the table "
-            "that was fitted.",
-            X=Parameter("X"),
-            expected=len(names),
-            found=table.rows.shape[1],
-        )
-    unexpected = [repr(name) for name, own in zip(table.names, names, strict=True) if name != own]
-    if table.has_names and unexpected:
-        raise InputError(
-            "wrong-columns",
-            "{X} must have the columns of the posterior, in their order; found {names} where "
-            "others are expected. Pass the table that was fitted, with X[posterior.feature_names] "
-            "if only the order differs.",
-            X=Parameter("X"),
-            names=listed(unexpected),
-        )
-    return table.rows.astype(np.float64)
+def pair_frequencies(rows: NDArray[np.uint8]) -> Array:
+    """Share of rows with both nodes 1, (D, D); on the diagonal, with the node 1."""
+    x = rows.astype(np.float64)
+    return np.asarray(x.T @ x / len(x))

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from slabfield.draws import DENSE_LIMIT, Draws, sparse_where
+from slabfield.encoding import Encoder
 from slabfield.io.atomic import check_target, write_atomically
 from slabfield.models.interactions import Interactions
 from slabfield.posterior.datatree import make_tree
@@ -22,6 +23,9 @@ from slabfield.validation import InputError
 
 if TYPE_CHECKING:
     from slabfield.posterior.posterior import Posterior
+
+POSTERIOR_FILE = "posterior.nc"
+"""Name of the file with the posterior in the output folder of a run."""
 
 # Upper bound on the compression ratio: deflate reaches at most 1032
 MAX_COMPRESSION_RATIO = 1_100
@@ -58,10 +62,12 @@ def _encoding(values: Any) -> dict[str, Any]:
 def load_posterior(path: str | os.PathLike[str]) -> Posterior:
     """Read a posterior that :meth:`Posterior.save` wrote, bit for bit.
 
+    It predicts, scores and samples like the one that was saved.
+
     Parameters
     ----------
     path : str or path
-        The file.
+        The file, or the output folder of a run, which holds ``posterior.nc``.
 
     Returns
     -------
@@ -71,7 +77,7 @@ def load_posterior(path: str | os.PathLike[str]) -> Posterior:
     Raises
     ------
     InputError
-        If the file is missing, damaged or not a posterior, or has the format of a newer version.
+        If the file is missing, damaged or not a posterior, or has the format of another version.
 
     Examples
     --------
@@ -92,23 +98,39 @@ def load_posterior(path: str | os.PathLike[str]) -> Posterior:
     """
     from slabfield.posterior.posterior import Posterior
 
-    source = Path(path)
+    source = find_posterior(path)
     check_checksum(source)
     with _as_input_errors(source):
         import h5py
 
         with h5py.File(source, "r") as file:
             reader = _Reader(file, source.stat().st_size)
-            names, settings, info = (
-                json.loads(reader.text(f"run/{name}"))
-                for name in ("feature_names", "settings", "info")
+            record, settings, info = (
+                json.loads(reader.text(f"run/{name}")) for name in ("encoder", "settings", "info")
             )
-            _expect(_is_list_of(names, str), "node names that are not text")
+            encoder = Encoder.from_record(record)
+            names = [variable.name for variable in encoder.variables]
             _expect(
                 isinstance(settings, dict) and _is_list_of(info, dict),
                 "settings or info of the wrong type",
             )
-            return Posterior(_draws(reader, len(names)), names, settings, info)
+            return Posterior(_draws(reader, len(names)), names, settings, info, encoder)
+
+
+def find_posterior(path: str | os.PathLike[str]) -> Path:
+    """Return the file of a posterior, which may be given by its folder."""
+    source = Path(path)
+    if not source.is_dir():
+        return source
+    if not (source / POSTERIOR_FILE).exists():
+        raise InputError(
+            "folder-without-posterior",
+            "{path} must be a posterior, or a folder that holds {file}; found a folder without it. "
+            "Name the output folder of a run that has ended, or a file that Posterior.save wrote.",
+            path=path,
+            file=POSTERIOR_FILE,
+        )
+    return source / POSTERIOR_FILE
 
 
 def _draws(reader: _Reader, n_nodes: int) -> Draws:
@@ -131,6 +153,8 @@ def _draws(reader: _Reader, n_nodes: int) -> Draws:
         read("posterior/sigma0", shape),
         read("sample_stats/potential", shape),
         read("inclusion/conditional_probability", (n_edges,)),
+        read("inclusion/log_bayes_factor", (n_edges,)),
+        read("inclusion/log_bayes_factor_mcse", (n_edges,)),
     )
 
 

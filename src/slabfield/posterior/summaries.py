@@ -13,6 +13,9 @@ from slabfield.models.interactions import Interactions
 
 Array = NDArray[np.float64]
 
+# Smallest inclusion probability of an edge of the median probability model
+LIKELY = 0.5
+
 
 class Summaries:
     """Base class of the parts of a posterior.
@@ -61,8 +64,8 @@ class Summaries:
         return mean
 
     @cached_property
-    def coupling_mean(self) -> Array:
-        """Mean of couplings given presence, symmetric (D, D), NaN if never present."""
+    def coupling_given_presence(self) -> Array:
+        """Mean of each coupling given presence, symmetric (D, D), NaN if never present."""
         return self.interactions.as_matrix(self.edge_mean)
 
     @cached_property

@@ -12,22 +12,21 @@ from slabfield.progress.watch import View, Watch
 
 # Seconds between polls of the chains
 POLL_SECONDS = 0.5
-# A line is written after this many seconds, or after this share of the draws
+# A line is written after this many seconds, or after this share of warm-up and draws
 REPORT_SECONDS, REPORT_SHARE = 10.0, 0.1
 
 
 @contextmanager
-def show_lines(watch: Watch) -> Iterator[None]:
-    """Write a line after every tenth of the draws, and at least every ten seconds."""
+def show_lines(watch: Watch, delay: float = 0.0) -> Iterator[None]:
+    """Write a line every ten seconds, and after every tenth of a fixed number of draws."""
     finished = Event()
 
     def report() -> None:
         share, at = 0.0, 0.0
         while not finished.wait(POLL_SECONDS):
             view = watch.snapshot()
-            if view.share < share:  # a further round has begun
-                share = view.share
-            if view.share >= share + REPORT_SHARE or view.elapsed >= at + REPORT_SECONDS:
+            due = view.share >= share + REPORT_SHARE or view.elapsed >= at + REPORT_SECONDS
+            if due and view.elapsed >= delay:
                 write_line(line(view))
                 share, at = view.share, view.elapsed
 
@@ -43,22 +42,26 @@ def show_lines(watch: Watch) -> Iterator[None]:
 def line(view: View) -> str:
     """Format the progress of the chains as one line."""
     if not view.started:
-        return f"starting, {view.elapsed:.0f} s so far (the first run compiles)"
+        return f"starting, {duration(view.elapsed)} so far (the first run compiles)"
     if view.warming_up:
         done = sum(chain.warmup for chain in view.chains) / len(view.chains)
-        return f"warm-up {done:.0f} of {view.n_warmup} per chain{_left(view)}"
-    n = len(view.chains)
-    draws = sum(chain.draws for chain in view.chains)
-    return (
-        f"draws {draws:,} of {n * view.n_draws:,}, {view.rate:,.0f} per second, "
-        f"{view.n_edges:.0f} edges{mixing(view)}{_left(view)}"
-    )
+        return f"warm-up {done:.0f} of {view.n_warmup} per chain{_time(view)}"
+    return ", ".join(
+        [
+            f"draws {_draws(view)} per chain",
+            f"{view.rate:,.0f} per second",
+            f"{view.n_edges:.0f} edges",
+            *convergence_parts(view),
+        ]
+    ) + _time(view)
 
 
-def mixing(view: View) -> str:
-    """Format R-hat and effective draws; empty before they are known."""
-    known = "" if isnan(view.rhat) else f", R-hat {view.rhat:.3f}"
-    return known + ("" if isnan(view.ess) else f", {view.ess:,.0f} effective draws")
+def convergence_parts(view: View) -> list[str]:
+    """Return R-hat and effective draws, against what is wanted where that ends the run."""
+    parts = [view.worst.describe(limits=view.until_converged)] if view.worst.known else []
+    if view.unconverged:
+        parts.append(f"{view.unconverged} not converged at the last check")
+    return parts
 
 
 def duration(seconds: float) -> str:
@@ -85,8 +88,11 @@ def write_line(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def _left(view: View) -> str:
-    if isnan(view.seconds_left):
-        return ""
-    until = "until the next convergence check" if view.auto else "left"
-    return f", {duration(view.seconds_left)} {until}"
+def _draws(view: View) -> str:
+    fewest = min(chain.draws for chain in view.chains)
+    return f"{fewest:,}" if view.n_draws is None else f"{fewest:,} of {view.n_draws:,}"
+
+
+def _time(view: View) -> str:
+    left = "" if isnan(view.seconds_left) else f", {duration(view.seconds_left)} left"
+    return left or f", {duration(view.elapsed)} so far"

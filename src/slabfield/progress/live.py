@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from math import isnan
 
 from rich import box
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from slabfield.progress.lines import duration, mixing
+from slabfield.progress.lines import convergence_parts, duration
 from slabfield.progress.watch import ChainView, View, Watch
 
 # Refreshes per second
@@ -23,11 +23,15 @@ BAR = 24
 
 
 @contextmanager
-def show_live(watch: Watch) -> Iterator[None]:
-    """Show a table of the chains, which disappears when they are done."""
+def show_live(watch: Watch, delay: float = 0.0) -> Iterator[None]:
+    """Show a table of the chains after a delay; it disappears when they are done."""
     console = Console(stderr=True)
+
+    def current() -> RenderableType:
+        return Text("", end="") if watch.elapsed() < delay else render(watch.snapshot())
+
     with Live(
-        get_renderable=lambda: render(watch.snapshot()),
+        get_renderable=current,
         console=console,
         refresh_per_second=REFRESH,
         transient=True,
@@ -37,7 +41,10 @@ def show_live(watch: Watch) -> Iterator[None]:
 
 
 def render(view: View) -> Group:
-    """Lay out the progress of the chains as a table."""
+    """Lay out the progress of the chains as a table.
+
+    The bars are of warm-up and draws; of warm-up only if chains run until they have converged.
+    """
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("Chain", justify="right")
     table.add_column("")
@@ -47,12 +54,12 @@ def render(view: View) -> Group:
         table.add_row(
             str(k + 1),
             ProgressBar(
-                total=view.n_warmup + view.n_draws,
-                completed=chain.warmup + min(chain.draws, view.n_draws),
+                total=max(view.n_warmup + (view.n_draws or 0), 1),
+                completed=chain.warmup + min(chain.draws, view.n_draws or 0),
                 width=BAR,
             ),
             f"{chain.warmup:,}/{view.n_warmup:,}",
-            f"{chain.draws:,}/{view.n_draws:,}",
+            f"{chain.draws:,}" if view.n_draws is None else f"{chain.draws:,}/{view.n_draws:,}",
             _speed(chain),
             str(chain.n_edges) if chain.n_edges >= 0 else "",
         )
@@ -68,9 +75,7 @@ def _footer(view: View) -> str:
         return (
             f"Starting, {duration(view.elapsed)} so far. The first run compiles for about a minute."
         )
-    left = "" if isnan(view.seconds_left) else f", {duration(view.seconds_left)}"
-    if left:
-        left += " until the next convergence check" if view.auto else " left"
-    known = mixing(view).removeprefix(", ")
+    left = "" if isnan(view.seconds_left) else f", {duration(view.seconds_left)} left"
+    known = ", ".join(convergence_parts(view))
     prefix = f"{known[0].upper()}{known[1:]}. " if known else ""
     return f"{prefix}{duration(view.elapsed)} so far{left}."

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import slabfield
 from slabfield.io.atomic import check_target, write_atomically
-from slabfield.posterior.edge_support import LIKELY_ABSENT, SUPPORTED, count_edges
+from slabfield.posterior.evidence_classes import CLASSES, NOT_ASSESSED, RANGES, count_classes
 from slabfield.report.payload import report_payload
 from slabfield.report.text import all_settings, main_settings, sentences, verdict
+from slabfield.validation import check_number
 
 if TYPE_CHECKING:
     from slabfield.posterior import Posterior
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
 SCRIPTS = ("common", "network", "network_view", "edges", "matrix", "convergence", "start")
 
 
-def write_report(posterior: Posterior, path: str | os.PathLike[str]) -> None:
+def write_report(
+    posterior: Posterior, path: str | os.PathLike[str], threshold: float | None = None
+) -> None:
     """Write a report of a posterior as one self-contained HTML file, atomically.
 
     Parameters
@@ -34,6 +37,9 @@ def write_report(posterior: Posterior, path: str | os.PathLike[str]) -> None:
         Result of a run.
     path : str or path
         The file, in an existing folder; by convention its name ends in ``.html``.
+    threshold : float, optional
+        Smallest inclusion probability of an edge in the network when the report opens; by default
+        as in :func:`slabfield.plots.network`.
 
     Examples
     --------
@@ -53,15 +59,17 @@ def write_report(posterior: Posterior, path: str | os.PathLike[str]) -> None:
     '<!doctype html>'
     """
     target = check_target(path)
-    content = make_page(posterior).encode("utf-8", "replace")
+    if threshold is not None:
+        threshold = check_number("threshold", threshold, 0, 1)
+    content = make_page(posterior, threshold).encode("utf-8", "replace")
     write_atomically(target, lambda temporary: _write(temporary, content))
 
 
-def make_page(posterior: Posterior) -> str:
-    """Return the report as HTML."""
+def make_page(posterior: Posterior, threshold: float | None = None) -> str:
+    """Return the report as HTML; parameters as for :func:`write_report`."""
     style, script = _read("report.css"), _script()
     engine = str(posterior.settings.get("engine", "unknown"))
-    draws, counts = posterior.draws, count_edges(posterior.edge_probability)
+    draws, counts = posterior.draws, count_classes(posterior.edge_bayes_factor)
     rows = posterior.settings.get("n_rows")
     subtitle = [f"{posterior.n_nodes} nodes"] + ([f"{rows:,} rows"] if rows else [])
     subtitle += [f"engine: {engine}", f"{draws.n_chains} chains of {draws.n_draws:,} draws"]
@@ -69,23 +77,36 @@ def make_page(posterior: Posterior) -> str:
         policy=_policy(style, script),
         style=style,
         script=script,
-        data=_safe_json(report_payload(posterior)),
+        data=_safe_json(report_payload(posterior, threshold)),
         subtitle=escape(" \N{MIDDLE DOT} ".join(subtitle)),
-        supported=f"{counts.supported:,}",
-        undecided=f"{counts.undecided:,}",
-        absent=f"{counts.absent:,}",
-        support_limit=f"{SUPPORTED:g}",
-        absence_limit=f"{LIKELY_ABSENT:g}",
+        cards="\n".join(_card(name, counts[name]) for name in CLASSES),
+        classes="\n".join(_option(name) for name in (*CLASSES, NOT_ASSESSED) if counts[name]),
         converged="Converged" if posterior.converged else "Not converged",
         convergence_note="the chains agree" if posterior.converged else "read with care",
         state="good" if posterior.converged else "bad",
         verdict=escape(verdict(posterior)),
-        sentences="\n".join(f"<p>{escape(text)}</p>" for text in sentences(posterior)),
+        sentences=_paragraphs(sentences(posterior)),
         warnings=_warnings(posterior.warnings),
         settings=_definitions(main_settings(posterior)),
         all_settings=escape(all_settings(posterior)),
+        methods=_paragraphs(posterior.methods_text().split("\n\n")),
         version=escape(slabfield.__version__),
     )
+
+
+def _card(name: str, count: int) -> str:
+    """Return the card of a class of evidence: its number of edges."""
+    kind = name.rsplit(maxsplit=1)[-1]
+    label = name if kind == name else name.replace(kind, f"evidence {kind}")
+    return (
+        f'<div class="card {kind}"><strong>{count:,}</strong><span>{label}<br>'
+        f"<small>{RANGES[name]}</small></span></div>"
+    )
+
+
+def _option(name: str) -> str:
+    shown = f"{name} ({RANGES[name]})" if name in RANGES else name
+    return f'<option value="{name}">{shown}</option>'
 
 
 def _script() -> str:
@@ -116,6 +137,10 @@ def _safe_json(payload: dict[str, Any]) -> str:
     for letter in "<>&":
         text = text.replace(letter, f"\\u{ord(letter):04x}")
     return text
+
+
+def _paragraphs(texts: Iterable[str]) -> str:
+    return "\n".join(f"<p>{escape(text)}</p>" for text in texts)
 
 
 def _warnings(texts: Iterable[str]) -> str:

@@ -18,8 +18,6 @@ from slabfield.posterior.convergence import (
     RHAT_LIMIT,
 )
 from slabfield.posterior.couplings import sd_and_interval_given_presence
-from slabfield.posterior.edge_support import LIKELY_ABSENT, SUPPORTED
-from slabfield.validation import InputError
 
 if TYPE_CHECKING:
     from slabfield.posterior import Posterior
@@ -43,26 +41,31 @@ GLOBAL_QUANTITIES = {
 }
 
 
-def report_payload(posterior: Posterior) -> dict[str, Any]:
+def report_payload(posterior: Posterior, threshold: float | None = None) -> dict[str, Any]:
     """Collect the data of the report in a form that JSON can represent.
+
+    Parameters
+    ----------
+    threshold : float, optional
+        As for :func:`slabfield.report.write_report`.
 
     Returns
     -------
     dict
-        ``nodes`` and ``edges`` as lists of equal length, ``support`` (limits of the inclusion
-        probability), ``network`` (limits of its controls), and ``convergence``. NaN and
-        infinity are replaced by ``None`` and ``"Infinity"``.
+        ``nodes`` and ``edges`` as lists of equal length, ``network`` (limits of its controls), and
+        ``convergence``. NaN and infinity are replaced by ``None`` and ``"Infinity"``.
     """
     kept, min_threshold = _kept_edges(posterior.edge_probability)
     probability = posterior.inclusion_probability
-    strength = np.nan_to_num(posterior.coupling_mean)
+    strength = np.nan_to_num(posterior.coupling_given_presence)
+    if threshold is None:
+        threshold = readable_threshold(posterior)
     return {
         "nodes": _nodes(posterior, probability, strength),
         "edges": _edges(posterior, kept),
-        "support": {"supported": SUPPORTED, "absent": LIKELY_ABSENT},
         "network": {
             "strongest": _number(strongest_coupling(probability, strength)),
-            "threshold": max(readable_threshold(posterior), min_threshold),
+            "threshold": max(threshold, min_threshold),
             "min_threshold": min_threshold,
             "n_edges": posterior.draws.n_edges,
         },
@@ -116,22 +119,17 @@ def _edges(posterior: Posterior, kept: NDArray[np.intp]) -> dict[str, Any]:
         "second": second.tolist(),
         # Not rounded: the report compares them with thresholds, as Python does
         "probability": [float(value) for value in posterior.edge_probability[kept]],
-        "factor": _numbers(bayes_factors(posterior)[kept]),
-        "mean": _numbers(posterior.edge_mean[kept]),
-        "lower": _numbers(lower[kept]),
-        "upper": _numbers(upper[kept]),
+        "factor": _numbers(posterior.edge_bayes_factor[kept]),
+        "mcse": _numbers(posterior.interactions.of_matrix(posterior.log_bayes_factor_mcse)[kept]),
+        "evidence": posterior.edge_evidence[kept].tolist(),
+        "coupling_given_presence": _numbers(posterior.edge_mean[kept]),
+        "lower_given_presence": _numbers(lower[kept]),
+        "upper_given_presence": _numbers(upper[kept]),
+        "coupling_averaged": _numbers(posterior.coupling_averaged[first, second]),
+        "odds_ratio": _numbers(posterior.odds_ratio[first, second]),
         "rhat": _numbers(rhat[kept]),
         "ess": _numbers(ess[kept]),
     }
-
-
-def bayes_factors(posterior: Posterior) -> Array:
-    """Bayes factor of every edge; NaN if the prior is not known."""
-    try:
-        factor = posterior.bayes_factor
-    except InputError:
-        return np.full(posterior.draws.n_edges, np.nan)
-    return posterior.interactions.of_matrix(factor)
 
 
 def _series(posterior: Posterior) -> dict[str, Array]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from slabfield.posterior.edge_support import SUPPORTED, summary_sentence
+from slabfield.posterior.evidence_classes import CLASSES, evidence_sentences
 
 if TYPE_CHECKING:
     from slabfield.posterior import Posterior
@@ -28,11 +28,11 @@ ENGINES = {
 
 def sentences(posterior: Posterior) -> list[str]:
     """Summarize the findings in sentences."""
-    found = [summary_sentence(posterior.edge_probability)]
+    found = evidence_sentences(posterior)
     named = _strongest(posterior)
     if named:
         edges = "edge" if len(named) == 1 else "edges"
-        found.append(f"The strongest supported {edges}: {', '.join(named)}.")
+        found.insert(1, f"The strongest of the supported {edges}: {', '.join(named)}.")
     return found
 
 
@@ -85,7 +85,7 @@ def all_settings(posterior: Posterior) -> str:
 
 def _strongest(posterior: Posterior) -> list[str]:
     mean = np.nan_to_num(posterior.edge_mean)
-    supported = np.flatnonzero(posterior.edge_probability >= SUPPORTED)
+    supported = np.flatnonzero(posterior.edge_evidence == CLASSES[0])
     chosen = supported[np.argsort(-np.abs(mean[supported]), kind="stable")][:MAX_NAMED]
     labels = posterior.interactions.labels(posterior.feature_names, chosen)
     return [

@@ -15,7 +15,6 @@ from slabfield.chains.dask_client import everywhere
 from slabfield.estimators.spike_slab import SpikeSlabMRF
 from slabfield.evaluate import (
     conditional_log_likelihood,
-    draw_fields,
     edge_density,
     pseudo_log_likelihood,
 )
@@ -129,14 +128,14 @@ def score_method(
     if isinstance(estimator, SpikeSlabMRF):
         posterior = estimator.posterior_
         models = {
-            f"{name}, mixture of draws": (draw_fields(posterior), float(posterior.density.mean())),
+            f"{name}, mixture of draws": (posterior.fields(100), float(posterior.density.mean())),
             f"{name}, one field": models[name],
         }
     scores = []
     for title, (model, density) in models.items():
         values = conditional_log_likelihood(model, test, groups)
         error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else np.nan
-        pll = pseudo_log_likelihood(model, test)
+        pll = pseudo_log_likelihood(model, test).mean()
         scores.append(Score(title, float(values.mean()), error, pll, density, seconds))
     return scores
 

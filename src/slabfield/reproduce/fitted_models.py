@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from slabfield.baselines import L1Neighborhood, L1PseudoLikelihood
 from slabfield.estimators.spike_slab import SpikeSlabMRF
-from slabfield.evaluate import conditional_log_likelihood, draw_fields
+from slabfield.evaluate import conditional_log_likelihood
 from slabfield.models.field import BinaryField
 from slabfield.models.interactions import Interactions
 from slabfield.posterior import Posterior
@@ -74,7 +74,7 @@ def fit_bayes(
         params["inclusion_prior"] = p0
     model = SpikeSlabMRF(likelihood, **params).fit(data.train)
     posterior = model.posterior_
-    fields = draw_fields(posterior, N_FIELDS)
+    fields = posterior.fields(N_FIELDS)
     of_pairs = posterior.interactions.of_matrix
     return {
         "bias": model.bias_,

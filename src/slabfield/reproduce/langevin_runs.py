@@ -56,7 +56,7 @@ def fit_langevin(
     ).fit(data.train)  # fmt: skip
     draws = model.posterior_.draws
     forced = np.flatnonzero(draws.interactions.of_matrix(prior))
-    series = np.concatenate([draws.bias[0], draws.of_edges(forced)[1][0]], axis=1)
+    series = np.concatenate([draws.bias[0], draws.dense(forced)[1][0]], axis=1)
     correlation = autocorrelation(series)
     return {
         "mean": series.mean(axis=0),

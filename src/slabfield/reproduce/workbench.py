@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sklearn.exceptions import ConvergenceWarning
+
 from slabfield.chains.dask_client import everywhere
 from slabfield.io.atomic import make_folder, write_atomically
 from slabfield.reproduce.cache import Cache, Piece, Result
@@ -190,4 +192,6 @@ def _call(piece: Piece, key: str) -> tuple[str, Result]:
     with warnings.catch_warnings():
         # Constant columns: some pixels in small samples of images
         warnings.simplefilter("ignore", InputWarning)
+        # Runs are as long as the scale says
+        warnings.simplefilter("ignore", ConvergenceWarning)
         return key, piece.call()

@@ -5,7 +5,7 @@ A message has three parts: what was wrong, what was found, what to do.
 
 from __future__ import annotations
 
-from slabfield.validation.edge_priors import check_edge_prior, find_node
+from slabfield.validation.edge_priors import check_edge_prior, find_edges, find_node
 from slabfield.validation.errors import (
     InputError,
     InputWarning,
@@ -13,7 +13,11 @@ from slabfield.validation.errors import (
     NotFiniteError,
     Parameter,
 )
-from slabfield.validation.estimator_parameters import check_sampler, validate_params
+from slabfield.validation.estimator_parameters import (
+    check_run_length,
+    check_sampler,
+    validate_params,
+)
 from slabfield.validation.parameters import (
     check_choice,
     check_exact_size,
@@ -44,8 +48,10 @@ __all__ = [
     "check_inclusion_prior",
     "check_number",
     "check_positive_int",
+    "check_run_length",
     "check_sampler",
     "check_slab_prior",
+    "find_edges",
     "find_node",
     "seed_of",
     "validate_params",

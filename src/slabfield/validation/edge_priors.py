@@ -8,7 +8,13 @@ from numbers import Integral
 import numpy as np
 from numpy.typing import NDArray
 
-from slabfield.validation.errors import InputError, Parameter, listed, shown_value
+from slabfield.validation.errors import (
+    InputError,
+    Parameter,
+    closest_name,
+    listed,
+    shown_value,
+)
 from slabfield.validation.parameters import check_number
 from slabfield.validation.prior_parameters import (
     DEFAULT_SHAPE,
@@ -65,7 +71,7 @@ def check_edge_prior(
     fixed = np.where(np.isnan(by_community), fixed, by_community)
     fixed = np.where(np.isnan(specific), fixed, specific)
     forbidden, required = (
-        _edges_of(name, value, names, interactions)
+        set() if value is None else set(find_edges(name, value, names, interactions))
         for name, value in (("forbid", forbid), ("require", require))
     )
     both = sorted(forbidden & required)
@@ -115,16 +121,60 @@ def find_node(what: str, node: object, names: Sequence[str]) -> int:
         return list(names).index(node)
     if isinstance(node, Integral) and not isinstance(node, bool) and 0 <= int(node) < len(names):
         return int(node)
-    shown = listed([repr(name) for name in names])
+    closest = closest_name(node, names) if isinstance(node, str) else None
+    if closest is not None:
+        raise InputError(
+            "misspelled-node",
+            "{parameter} must name nodes of the table; no node {node}; did you mean {closest!r}?",
+            parameter=Parameter(what),
+            node=shown_value(node),
+            closest=closest,
+        )
     raise InputError(
         "unknown-node",
         "{parameter} must name nodes of the table; got {node}. The nodes are {names}: pass one of "
         "these, or a number from 0 to {last}.",
         parameter=Parameter(what),
         node=shown_value(node),
-        names=shown,
+        names=listed([repr(name) for name in names]),
         last=len(names) - 1,
     )
+
+
+def find_edges(
+    what: str, pairs: object, names: Sequence[str], interactions: PairIndex
+) -> list[int]:
+    """Return the indices of the edges between pairs of nodes.
+
+    Parameters
+    ----------
+    what : str
+        Name of the parameter, for messages.
+    pairs : iterable of pairs
+        Each two nodes, by name or by index.
+    names : sequence of str
+        Names of the nodes.
+    interactions : Interactions
+        All pairs of the nodes.
+
+    Examples
+    --------
+    >>> from slabfield.models.interactions import Interactions
+    >>> from slabfield.validation import find_edges
+    >>> find_edges("edges", [("joy", "work")], ["sleep", "work", "joy"], Interactions.pairs(3))
+    [2]
+    """
+    example = Parameter(what, [(names[0], names[1])])
+    if isinstance(pairs, (str, bytes, Mapping)) or not isinstance(pairs, Iterable):
+        raise InputError(
+            "not-a-list-of-pairs",
+            "{parameter} must be a list of pairs of nodes; got {value}. Pass for example "
+            "{example}.",
+            parameter=Parameter(what),
+            value=shown_value(pairs),
+            example=example,
+        )
+    return [_find_edge(pair, names, interactions, example) for pair in pairs]
 
 
 def _base_and_specific(
@@ -137,7 +187,7 @@ def _base_and_specific(
         specific = unspecified.copy()
         example = Parameter("inclusion_prior", {(names[0], names[1]): 0.1})
         for pair, probability in value.items():
-            specific[_edge_of(pair, names, interactions, example)] = check_number(
+            specific[_find_edge(pair, names, interactions, example)] = check_number(
                 "inclusion_prior", probability, 0.0, 1.0
             )
         return default, specific
@@ -147,24 +197,7 @@ def _base_and_specific(
     return base, unspecified
 
 
-def _edges_of(what: str, pairs: object, names: Sequence[str], interactions: PairIndex) -> set[int]:
-    """Return the indices of the edges between pairs of nodes."""
-    if pairs is None:
-        return set()
-    example = Parameter(what, [(names[0], names[1])])
-    if isinstance(pairs, (str, bytes, Mapping)) or not isinstance(pairs, Iterable):
-        raise InputError(
-            "not-a-list-of-pairs",
-            "{parameter} must be a list of pairs of nodes; got {value}. Pass for example "
-            "{example}.",
-            parameter=Parameter(what),
-            value=shown_value(pairs),
-            example=example,
-        )
-    return {_edge_of(pair, names, interactions, example) for pair in pairs}
-
-
-def _edge_of(
+def _find_edge(
     pair: object, names: Sequence[str], interactions: PairIndex, example: Parameter
 ) -> int:
     """Return the index of the edge between two nodes; `example` is what the user should pass."""

@@ -6,8 +6,9 @@ that Python and the command line can each name it in their own way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
@@ -221,6 +222,20 @@ def shortened(text: str, width: int) -> str:
     'a name of...'
     """
     return text if len(text) <= width else f"{text[: width - 3]}..."
+
+
+def closest_name(name: str, names: Iterable[str]) -> str | None:
+    """Return the name that a misspelled one is closest to, or None if none is close.
+
+    Examples
+    --------
+    >>> from slabfield.validation.errors import closest_name
+    >>> closest_name("slep", ["sleep", "work"]), closest_name("WORK", ["sleep", "work"])
+    ('sleep', 'work')
+    """
+    by_lower_case = {known.casefold(): known for known in names}
+    close = get_close_matches(name.casefold(), by_lower_case, n=1)
+    return by_lower_case[close[0]] if close else None
 
 
 def check_width(n_columns: int) -> None:

@@ -31,17 +31,30 @@ def validate_params(estimator: Any) -> None:
     check_positive_int("n_chains", estimator.n_chains)
     if estimator.n_jobs != -1:
         check_positive_int("n_jobs", estimator.n_jobs, allow_none=True)
-    if isinstance(estimator.n_draws, str):
-        check_choice("n_draws", estimator.n_draws, ("auto",))
-    else:
-        check_positive_int("n_draws", estimator.n_draws, allow_none=True)
+    check_run_length(estimator.n_draws, estimator.time_budget)
     check_positive_int("max_draws", estimator.max_draws)
-    if estimator.time_budget is not None:
-        check_number("time_budget", estimator.time_budget, low=0.0, include_low=False)
+    if estimator.progress is not None:
+        _check_switch("progress", estimator.progress)
     check_positive_int("n_warmup", estimator.n_warmup, allow_none=True, low=0)
     check_number("bias_scale", estimator.bias_scale, 0.0, MAX_BIAS_SCALE, include_low=False)
     check_number("edge_threshold", estimator.edge_threshold, low=0.0, high=1.0)
     check_sampler(estimator.sampler)
+
+
+def check_run_length(n_draws: object, time_budget: object) -> None:
+    """Check a number of draws, "auto" or None, and a time budget in seconds or None.
+
+    Examples
+    --------
+    >>> from slabfield.validation import check_run_length
+    >>> check_run_length("auto", 60)
+    """
+    if isinstance(n_draws, str):
+        check_choice("n_draws", n_draws, ("auto",))
+    else:
+        check_positive_int("n_draws", n_draws, allow_none=True)
+    if time_budget is not None:
+        check_number("time_budget", time_budget, low=0.0, include_low=False)
 
 
 def check_sampler(value: object) -> dict[str, Any]:

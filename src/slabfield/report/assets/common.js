@@ -12,7 +12,10 @@ const column = (values) => Float64Array.from(values, asNumber);
 const names = data.nodes.name;
 const nodes = { bias: column(data.nodes.bias), degree: column(data.nodes.degree) };
 const edges = { first: data.edges.first, second: data.edges.second };
-for (const name of ["probability", "factor", "mean", "lower", "upper", "rhat", "ess"]) {
+for (const name of [
+  "probability", "factor", "mcse", "coupling_given_presence", "lower_given_presence", "upper_given_presence",
+  "coupling_averaged", "odds_ratio", "rhat", "ess",
+]) {
   edges[name] = column(data.edges[name]);
 }
 const nEdges = edges.first.length;
@@ -38,7 +41,7 @@ function shape(tag, attributes = {}, ...children) {
 
 const named = (text) => make("span", { class: "name" }, text);
 const edgeName = (e) => `${names[edges.first[e]]} \u2013 ${names[edges.second[e]]}`;
-const strengthOf = (e) => (Number.isNaN(edges.mean[e]) ? 0 : Math.abs(edges.mean[e]));
+const strengthOf = (e) => Math.abs(edges.coupling_given_presence[e]) || 0;
 
 function decimals(value, digits = 2) {
   if (Number.isNaN(value)) return "\u2013";
@@ -53,16 +56,25 @@ function probabilityText(p) {
   return p > 0 && p < 0.0005 ? "< 0.001" : p.toFixed(3);
 }
 
+/** Evidence against an edge is shown as a fraction, as factor_text in Python does. */
 function factorText(b) {
   if (Number.isNaN(b)) return "\u2013";
-  if (b > 1e4) return b < 1e6 ? "> 10\u2074" : "> 10\u2076";
-  if (b < 1e-3) return "< 0.001";
-  return b >= 100 ? Math.round(b).toLocaleString("en-GB") : Number(b.toPrecision(2)).toString();
+  if (b > 1e6) return "> 10\u2076";
+  if (b < 1e-6) return "< 1/10\u2076";
+  if (b < 1 / 3) return `1/${factorText(1 / b)}`;
+  return b >= 10 ? Math.round(b).toLocaleString("en-GB") : b.toPrecision(2);
+}
+
+/** The Bayes factor times and divided by exp(two Monte Carlo standard errors of its log). */
+function errorText(e) {
+  const range = [-2, 2].map((k) => factorText(edges.factor[e] * Math.exp(k * edges.mcse[e])));
+  return `${range.join(" to ")} within the Monte Carlo error`;
 }
 
 const integerText = (value) => (Number.isNaN(value) ? "\u2013" : Math.round(value).toLocaleString("en-GB"));
 const intervalText = (low, high) =>
   Number.isNaN(low) ? "\u2013" : `${decimals(low)} to ${decimals(high)}`;
+const intervalOf = (e) => intervalText(edges.lower_given_presence[e], edges.upper_given_presence[e]);
 const plural = (count, word) => `${count.toLocaleString("en-GB")} ${word}${count === 1 ? "" : "s"}`;
 
 /** Run an action at most once per animation frame, however often it is called. */
@@ -98,9 +110,11 @@ const tip = {
 
 function edgeLines(e) {
   const lines = [`inclusion probability ${probabilityText(edges.probability[e])}`];
-  if (!Number.isNaN(edges.mean[e])) {
-    lines.push(`coupling ${decimals(edges.mean[e])} (${intervalText(edges.lower[e], edges.upper[e])})`);
+  if (!Number.isNaN(edges.coupling_given_presence[e])) {
+    lines.push(`coupling ${decimals(edges.coupling_given_presence[e])} (${intervalOf(e)})`);
   }
-  if (!Number.isNaN(edges.factor[e])) lines.push(`Bayes factor ${factorText(edges.factor[e])}`);
+  if (!Number.isNaN(edges.factor[e])) {
+    lines.push(`Bayes factor ${factorText(edges.factor[e])}: ${data.edges.evidence[e]}`);
+  }
   return lines;
 }

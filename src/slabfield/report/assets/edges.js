@@ -3,9 +3,10 @@
 const COLUMNS = [
   { title: "Edge", key: (e) => edgeKeys[e], first: 1 },
   { title: "Inclusion probability", short: "Probability", values: edges.probability, text: probabilityText },
-  { title: "Bayes factor", values: edges.factor, text: factorText },
-  { title: "Coupling if present", short: "Coupling", values: edges.mean, text: (v) => decimals(v) },
-  { title: "95% interval", short: "Interval", values: edges.lower, kind: "interval" },
+  { title: "Bayes factor", values: edges.factor, kind: "factor" },
+  { title: "Evidence", values: edges.factor, kind: "evidence" },
+  { title: "Coupling if present", short: "Coupling", values: edges.coupling_given_presence, text: (v) => decimals(v) },
+  { title: "95% interval", short: "Interval", values: edges.lower_given_presence, kind: "interval" },
   { title: "R-hat", values: edges.rhat, text: (v) => decimals(v, 3), first: -1 },
   { title: "Effective draws", short: "Eff. draws", values: edges.ess, text: integerText, first: 1 },
 ];
@@ -27,15 +28,10 @@ function compareEdges(a, b) {
 function findEdges() {
   const words = byId("search").value.toLowerCase().split(/\s+/u).filter(Boolean);
   const kind = byId("kind").value;
-  const fits = {
-    all: () => true,
-    supported: (p) => p >= data.support.supported,
-    undecided: (p) => p > data.support.absent && p < data.support.supported,
-    absent: (p) => p <= data.support.absent,
-  }[kind];
   table.found = [];
   for (let e = 0; e < nEdges; e += 1) {
-    if (fits(edges.probability[e]) && words.every((word) => edgeKeys[e].includes(word))) table.found.push(e);
+    const fits = kind === "all" || data.edges.evidence[e] === kind;
+    if (fits && words.every((word) => edgeKeys[e].includes(word))) table.found.push(e);
   }
   table.found.sort(compareEdges);
   table.page = 0;
@@ -53,13 +49,18 @@ function edgeRow(e) {
     const cell = make("td", { role: "cell", "data-label": short ?? title });
     if (kind === "interval") {
       cell.classList.add("interval");
-      cell.append(intervalText(edges.lower[e], edges.upper[e]));
+      cell.append(intervalOf(e));
+    } else if (kind === "factor") {
+      const error = Number.isNaN(edges.mcse[e]) ? {} : { title: errorText(e) };
+      cell.append(make("span", error, factorText(edges.factor[e])));
+    } else if (kind === "evidence") {
+      cell.append(make("span", {}, data.edges.evidence[e]));
     } else if (values === edges.probability) {
       const fill = make("i");
       fill.style.width = `${100 * edges.probability[e]}%`;
       cell.append(make("span", {}, make("span", { class: "bar", "aria-hidden": "true" }, fill), text(values[e])));
     } else {
-      const minus = values === edges.mean && values[e] < 0;
+      const minus = values === edges.coupling_given_presence && values[e] < 0;
       cell.append(make("span", minus ? { class: "minus" } : {}, text(values[e])));
     }
     row.append(cell);

@@ -6,7 +6,7 @@ const MIN_OPACITY = 0.15;
 const widthOf = (strength) =>
   MIN_WIDTH + (MAX_WIDTH - MIN_WIDTH) * Math.min(strength / data.network.strongest, 1);
 const opacityOf = (p) => MIN_OPACITY + (1 - MIN_OPACITY) * p * p;
-const isNegative = (e) => edges.mean[e] < 0;
+const isNegative = (e) => edges.coupling_given_presence[e] < 0;
 
 const network = {
   picture: byId("network-picture"),
@@ -210,7 +210,7 @@ function nodeDetails(k) {
     const other = edges.first[e] === k ? edges.second[e] : edges.first[e];
     const button = make(
       "button", { type: "button" }, named(names[other]),
-      make("span", { class: isNegative(e) ? "value minus" : "value" }, decimals(edges.mean[e])),
+      make("span", { class: isNegative(e) ? "value minus" : "value" }, decimals(edges.coupling_given_presence[e])),
       make("span", { class: "value" }, probabilityText(edges.probability[e])),
     );
     button.addEventListener("click", () => network.choose({ edge: e }));
@@ -235,8 +235,10 @@ function edgeDetails(e) {
     factList([
       ["inclusion probability", probabilityText(edges.probability[e])],
       ["Bayes factor", factorText(edges.factor[e])],
-      ["coupling if present", decimals(edges.mean[e])],
-      ["95% interval", intervalText(edges.lower[e], edges.upper[e])],
+      ["coupling if present", decimals(edges.coupling_given_presence[e])],
+      ["95% interval", intervalOf(e)],
+      ["odds ratio", decimals(edges.odds_ratio[e])],
+      ["averaged coupling", decimals(edges.coupling_averaged[e])],
       ["R-hat", decimals(edges.rhat[e], 3)],
       ["effective draws", integerText(edges.ess[e])],
     ]),

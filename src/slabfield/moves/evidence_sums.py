@@ -1,0 +1,84 @@
+"""Sums of conditional probabilities from which Bayes factors of edges are estimated (equation 31).
+
+Every visit of an edge gives its conditional probability of presence, c, and its prior probability
+given all other edges, q. Summed are c / q and (1 - c) / (1 - q), in batches of sweeps, so that the
+Monte Carlo error of their ratio can be estimated.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slabfield._jit import inner
+
+# Batches per chain, at most; an even number
+N_BATCHES = 8
+# Floor of a conditional probability: sums stay positive, and their ratios finite
+LEAST_PROBABILITY = 1e-250
+
+
+class EvidenceSums(NamedTuple):
+    """Sums of c / q and of (1 - c) / (1 - q), of shape (batches, edges, 2).
+
+    ``batch`` holds the number of the current batch, the sweeps in it so far, and the sweeps of a
+    full batch. When all batches are full, pairs are merged, and later batches are twice as long.
+    """
+
+    sums: NDArray[np.float64]
+    batch: NDArray[np.int64]
+
+    @property
+    def begun(self) -> NDArray[np.float64]:
+        """The sums of all batches that have sweeps."""
+        return self.sums[: int(self.batch[0]) + (self.batch[1] > 0)]
+
+
+def new_evidence_sums(n_edges: int) -> EvidenceSums:
+    """Return empty sums."""
+    return EvidenceSums(np.zeros((N_BATCHES, n_edges, 2)), np.array([0, 0, 1]))
+
+
+@inner
+def add_evidence(sums, inclusion, counts, alpha, others, prior_a, prior_b, present, absent):
+    """Add a visit of an edge to the sums of the current batch.
+
+    ``present`` and ``absent`` are its conditional probabilities of presence and absence, each
+    computed without subtraction from one where it is small; ``others`` is the number of present
+    ones among the other edges that share p0.
+    """
+    present, absent = max(present, LEAST_PROBABILITY), max(absent, LEAST_PROBABILITY)
+    if math.isnan(inclusion[alpha]):
+        total, ones = prior_a + prior_b + counts[1] - 1, prior_a + others
+        sums[alpha, 0] += present * total / ones
+        sums[alpha, 1] += absent * total / (total - ones)
+    else:
+        sums[alpha, 0] += present / inclusion[alpha]
+        sums[alpha, 1] += absent / (1.0 - inclusion[alpha])
+
+
+@inner
+def mark_without_conditional(sums, alpha):
+    """Record a visit without conditional: the indicator will be used for this edge."""
+    sums[alpha, 0] = math.nan
+    sums[alpha, 1] = math.nan
+
+
+@inner
+def end_sweep(sums, batch):
+    """Count a sweep, and go to the next batch where this one is full."""
+    batch[1] += 1
+    if batch[1] < batch[2]:
+        return
+    batch[0] += 1
+    batch[1] = 0
+    if batch[0] == sums.shape[0]:
+        half = sums.shape[0] // 2
+        for b in range(half):
+            sums[b] = sums[2 * b] + sums[2 * b + 1]
+        sums[half:] = 0.0
+        batch[0] = half
+        batch[2] *= 2

@@ -1,0 +1,98 @@
+"""The fields of posterior draws, and predictions averaged over them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slabfield.draws import Draws
+from slabfield.encoding import Encoder
+from slabfield.evaluate import PredictiveModel
+from slabfield.models.field import BinaryField
+from slabfield.posterior.summaries import Summaries
+from slabfield.validation import check_positive_int
+
+N_FIELDS = 100
+"""Posterior draws over which predictions are averaged."""
+
+MIN_FIELDS = 10
+"""Fewest draws over which predictions of large fields are averaged."""
+
+MAX_ENTRIES = 25_000_000
+"""Upper limit on the entries of all their coupling matrices; larger fields use fewer draws."""
+
+
+class DrawnFields(Sequence[BinaryField]):
+    """Fields of some posterior draws, each made when it is asked for."""
+
+    def __init__(self, draws: Draws, chosen: NDArray[np.int64]) -> None:
+        self.draws, self.chosen = draws, chosen
+
+    def __len__(self) -> int:
+        return int(self.chosen.size)
+
+    @overload
+    def __getitem__(self, index: int) -> BinaryField: ...
+    @overload
+    def __getitem__(self, index: slice) -> DrawnFields: ...
+    def __getitem__(self, index: int | slice) -> BinaryField | DrawnFields:
+        if isinstance(index, slice):
+            return DrawnFields(self.draws, self.chosen[index])
+        draw, values = self.chosen[index], self.draws.values
+        begin, end = values.indptr[draw : draw + 2]
+        size = self.draws.bias.shape[-1]
+        coupling = np.zeros((size, size))
+        first, second = self.draws.interactions.ends_of(values.indices[begin:end])
+        coupling[first, second] = values.data[begin:end]
+        return BinaryField(self.draws.bias.reshape(-1, size)[draw], coupling + coupling.T)
+
+
+class Predictions(Summaries, PredictiveModel):
+    """Scores, predictions and new rows.
+
+    Scores and predictions are averages over 100 evenly spaced posterior draws (fewer above 500
+    nodes, at least 10). Each new row is sampled from the field of one draw.
+    """
+
+    encoder: Encoder
+
+    def fields(self, n_fields: int | None = None) -> Sequence[BinaryField]:
+        """Fields of evenly spaced posterior draws, for a mixture (the paper's "Bayes").
+
+        Parameters
+        ----------
+        n_fields : int, optional
+            Number of draws; by default, and if there are fewer, all are used.
+
+        Returns
+        -------
+        sequence of BinaryField
+            One for each of these draws, those of the first chain first.
+
+        Examples
+        --------
+        >>> from slabfield import SpikeSlabMRF, datasets
+        >>> from slabfield.evaluate import log_likelihood
+        >>> rows = datasets.make_block(60, random_state=0, n_groups=1).rows
+        >>> posterior = SpikeSlabMRF(n_draws=100, random_state=0).fit(rows).posterior_
+        >>> len(posterior.fields(20))
+        20
+        >>> log_likelihood(posterior.fields(20), rows).values.shape
+        (60,)
+        """
+        n_fields = check_positive_int("n_fields", n_fields, allow_none=True)
+        n_all = self.draws.n_chains * self.draws.n_draws
+        return DrawnFields(self.draws, self.draws.evenly_spaced(n_fields or n_all))
+
+    def _encoder(self) -> Encoder:
+        return self.encoder
+
+    def _fields(self) -> list[BinaryField]:
+        most = MAX_ENTRIES // self.n_nodes**2
+        return list(self.fields(max(MIN_FIELDS, min(N_FIELDS, most))))
+
+    def _sampled_fields(self) -> Sequence[BinaryField]:
+        return self.fields()
