@@ -40,6 +40,7 @@ class LevelRows(NamedTuple):
 
     features: LevelFeatures
     weight: float
+    n_rows: Any
     n: int
     first: Any
     second: Any
@@ -89,7 +90,7 @@ def level_rows(
     count = [np.bincount(x[:, i], each, node.n_levels) for i, node in enumerate(model.nodes)]
     n_all, (first, second) = int(features.level_start[-1]), model.ends
     return LevelRows(
-        features, float(weight), n, first, second, coordinate * n,
+        features, float(weight), np.array([each.sum()]), n, first, second, coordinate * n,
         np.where(single, 4 * n * (np.cumsum(single) - 1), 0), even, features.centered[:, 0].copy(),
         place, codes.ravel(), deviation.ravel(), counted, bounds, values,
         np.flatnonzero(counted == 0), np.concatenate(count), np.zeros(deviation.size),
@@ -123,7 +124,8 @@ def copy_entries(engine, missing_entries, state, rng):
     features, n = engine.features, engine.n
     for m in range(missing_entries.row.size):
         row, i = missing_entries.row[m], missing_entries.node[m]
-        t, level, start = engine.place[row], missing_entries.x[row, i], features.level_start[i]
+        t, level = engine.place[row], int(missing_entries.x[row, i])
+        start = features.level_start[i]
         engine.level_count[start + engine.codes[i * n + t]] -= engine.counted[t]
         engine.level_count[start + level] += engine.counted[t]
         engine.codes[i * n + t] = level

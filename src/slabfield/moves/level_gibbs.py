@@ -298,26 +298,24 @@ def update_single(
 
 
 @inner
-def fill_group(features, sums, prior, state, edge, slab_precision, laplace):
-    """Fill in the features, linear and quadratic terms of an edge with several parameters.
+def center_group(features, bias, edge, group, sign):
+    """Move the biases of an edge's ends along with all its parameters, entering or leaving."""
+    size_j = features.embedding_size[edge.j]
+    for q in range(edge.n_parameters):
+        center_coupling(features, bias, edge, q // size_j, q % size_j, sign * group[q])
 
-    The biases enter as they are when the edge is absent.
-    """
-    i, j, n = edge.i, edge.j, 0
+
+@inner
+def fill_group_prior(features, prior, state, edge, slab_precision, laplace):
+    """Fill in the linear and quadratic terms of an absent edge's parameters from their priors."""
+    i, j = edge.i, edge.j
     size_i, size_j = features.embedding_size[i], features.embedding_size[j]
-    for u in range(size_i):
-        for v in range(size_j):
-            n = fill_pair_feature(features, edge, u, v, laplace.feature[u * size_j + v])
-            center_coupling(
-                features, state.bias, edge, u, v, -state.coupling[edge.begin + u * size_j + v]
-            )
     for u in range(size_i):
         for v in range(size_j):
             q = u * size_j + v
             along = features.center[j, v] * project_biases(features, state.bias, i, u)
             along += features.center[i, u] * project_biases(features, state.bias, j, v)
-            laplace.linear[q] = centered_sum(features, sums, edge, u, v)
-            laplace.linear[q] += prior.bias_precision * along
+            laplace.linear[q] = prior.bias_precision * along
             for u2 in range(size_i):
                 for v2 in range(size_j):
                     value = features.embedding_precision[i, u, u2]
@@ -326,6 +324,22 @@ def fill_group(features, sums, prior, state, edge, slab_precision, laplace):
                     other *= features.center[i, u] * features.center[i, u2]
                     laplace.precision[q, u2 * size_j + v2] = prior.bias_precision * (value + other)
             laplace.precision[q, q] += slab_precision
+
+
+@inner
+def fill_group(features, sums, prior, state, edge, slab_precision, laplace):
+    """Fill in the features, linear and quadratic terms of an edge with several parameters.
+
+    The biases enter as they are when the edge is absent.
+    """
+    size_j, n = features.embedding_size[edge.j], 0
+    group = state.coupling[edge.begin : edge.begin + edge.n_parameters]
+    center_group(features, state.bias, edge, group, -1.0)
+    fill_group_prior(features, prior, state, edge, slab_precision, laplace)
+    for q in range(edge.n_parameters):
+        u, v = q // size_j, q % size_j
+        n = fill_pair_feature(features, edge, u, v, laplace.feature[q])
+        laplace.linear[q] += centered_sum(features, sums, edge, u, v)
     return n
 
 
@@ -419,9 +433,7 @@ def update_group(
         multiply_pair(table, level, edge.place_i, edge.place_j, n_j, by)
         for q in range(p):
             group[q] = laplace.value[q] if proposed else 0.0
-    size_j = features.embedding_size[edge.j]
-    for q in range(p):
-        center_coupling(features, state.bias, edge, q // size_j, q % size_j, group[q])
+    center_group(features, state.bias, edge, group, 1.0)
     return changed
 
 
