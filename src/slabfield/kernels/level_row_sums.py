@@ -72,22 +72,17 @@ def level_log_product(
     probability, begin, n, n_levels, even, table, codes, start, n_other, first, last
 ):
     """Logarithm of the product of the factors of rows, first to last."""
-    step = FACTORS * WIDTH
-    whole = last - (last - first) % step
-    powers, product = full(0, WIDTH), full(1.0, WIDTH)
-    for t in range(first, whole, step):
-        factors = full(1.0, WIDTH)
-        for m in range(t, t + step, WIDTH):
-            factors *= factor_at(
-                probability, begin, n, n_levels, even, table, codes, start, n_other, m
-            )
-        powers += exponents(factors)
-        product *= mantissas(factors)
-    left = full(1.0, WIDTH)
-    for t in range(whole, last, WIDTH):
-        left *= factor_at(probability, begin, n, n_levels, even, table, codes, start, n_other, t)
-    powers += exponents(left)
-    product *= mantissas(left)
+    powers, product, factors, left = full(0, WIDTH), full(1.0, WIDTH), full(1.0, WIDTH), FACTORS
+    # one place computes factors, so that the compiler inlines it
+    for t in range(first, last, WIDTH):
+        factors *= factor_at(probability, begin, n, n_levels, even, table, codes, start, n_other, t)
+        left -= 1
+        if left == 0:
+            powers += exponents(factors)
+            product *= mantissas(factors)
+            factors, left = full(1.0, WIDTH), FACTORS
+    powers += exponents(factors)
+    product *= mantissas(factors)
     powers += exponents(product)
     return LN2 * reduce_add(powers) + math.log(reduce_multiply(mantissas(product)))
 

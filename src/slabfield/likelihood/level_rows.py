@@ -26,16 +26,18 @@ class LevelRows(NamedTuple):
     r"""The weight, the data, and the conditional of every node in every row.
 
     Arrays over rows are flat, in lines of ``n`` positions. ``codes`` has one line per node, its
-    level, and one more of zeros; ``deviation`` and ``field`` one per coordinate of an embedding,
-    from position ``coordinate[i]`` on for node i: the centered embedding, and the sum over the other nodes
-    of couplings times embeddings; ``probability`` one per level of a node, as in
-    ``features.level_start``; ``cumulant`` four per node with one coordinate, from ``line[i]`` on:
-    the first four cumulants of its centered score times the counts of rows.
+    level, and one more of zeros. ``deviation`` and ``field`` have one per coordinate of an
+    embedding, those of node i from position ``coordinate[i]`` on: the centered embedding, and the
+    sum over the other nodes of couplings times embeddings. ``probability`` has one per level of a
+    node, in the order of ``features.level_start``. ``cumulant`` has four per node with one
+    coordinate, from position ``line[i]`` on: the first four cumulants of its centered score times
+    the counts of rows.
 
     ``place`` is the position of every row; ``counted``, ``bounds``, ``times`` and ``empty`` are as
-    in :class:`slabfield.likelihood.pseudolikelihood.PseudoRows`. ``level_count`` is the number of
-    rows in every level. ``even`` marks nodes with equally spaced scores, and ``score`` holds the
-    centered scores of nodes with one coordinate. The other arrays are workspace.
+    in :class:`slabfield.likelihood.pseudolikelihood.PseudoRows`. ``n_rows`` holds the sum of the
+    counts, and ``level_count`` those of the rows in every level. ``even`` marks nodes with equally
+    spaced scores, and ``score`` holds the centered scores of nodes with one coordinate. The other
+    arrays are workspace.
     """
 
     features: LevelFeatures
@@ -79,7 +81,7 @@ def level_rows(
     sizes = features.embedding_size
     coordinate = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     single = sizes == 1
-    even = np.array([s and evenly_spaced(node.embedding) for s, node in zip(single, model.nodes)])
+    even = np.array([evenly_spaced(node.embedding) for node in model.nodes])
     codes = np.zeros((d + 1, n), np.uint8)
     codes[:d, place] = x.T
     deviation = np.zeros((int(coordinate[-1]), n))
@@ -100,9 +102,9 @@ def level_rows(
 
 
 def evenly_spaced(scores: NDArray[np.float64]) -> bool:
-    """Return whether the scores of consecutive levels differ by the same step."""
-    steps = np.diff(scores[:, 0])
-    return bool(np.allclose(steps, steps[0], rtol=1e-12, atol=0))
+    """Return whether levels have one score each, and consecutive ones differ by the same step."""
+    steps = np.diff(scores, axis=0)
+    return scores.shape[1] == 1 and bool(np.allclose(steps, steps[0], rtol=1e-12, atol=0))
 
 
 @interface.advance.register(LevelRows)

@@ -48,7 +48,12 @@ from slabfield.moves.level_gibbs import (
     level_edge_at,
     project_biases,
 )
-from slabfield.moves.pseudo_conditional import derivatives_at, draw_move, value_at
+from slabfield.moves.pseudo_conditional import (
+    derivatives_at,
+    draw_by_series,
+    draw_presence,
+    value_at,
+)
 
 # Largest absolute log odds ratio of two levels of one node and two of another: the slab is
 # truncated there, and a change is at most twice this
@@ -245,10 +250,14 @@ def update_single(engine, rows, sums, prior, state, block, edge, inclusion_stats
             inclusion, counts, alpha, counts[0] - present, prior.beta_a, prior.beta_b
         )
         prior_odds += 0.5 * math.log(slab_precision / (2 * math.pi))
-    included, change, probability = draw_move(
-        rows, series_side(engine, one, other), series_side(engine, other, one), (one, other),
-        shape, now, prior_odds, rng,
-    )  # fmt: skip
+    sides = one, other
+    series_one, series_other = series_side(engine, one, other), series_side(engine, other, one)
+    included, probability, peak = draw_presence(
+        rows, series_one, series_other, sides, shape, now, prior_odds, rng
+    )
+    change = -now
+    if included:
+        change = draw_by_series(rows, series_one, series_other, peak, sides, shape, rng)
     if inclusion[alpha] != 1.0:
         inclusion_stats.probability_sum[alpha] += probability
         inclusion_stats.visits[alpha] += 1
@@ -440,7 +449,10 @@ def update_group(engine, sums, prior, state, block, edge, inclusion_stats, rng):
     features, alpha, p = engine.features, edge.number, edge.n_parameters
     inclusion, counts, laplace = prior.inclusion, block.counts, block.laplace
     group, present = state.coupling[edge.begin : edge.begin + p], state.present[alpha] != 0
-    slab_precision, size_j = state.hyper[state.hyper.size - 1] ** -2, features.embedding_size[edge.j]
+    slab_precision, size_j = (
+        state.hyper[state.hyper.size - 1] ** -2,
+        features.embedding_size[edge.j],
+    )
     if present:
         move_group(engine, state, edge, group, -1.0)
     fill_group_prior(features, prior, state, edge, slab_precision, laplace)

@@ -31,7 +31,7 @@ from slabfield.moves.edge_gibbs import edge_at, log_odds_of, toggle
 from slabfield.moves.pseudo_conditional import (
     derivatives_at,
     draw_exactly,
-    draw_move,
+    draw_presence,
     find_peak,
     log_integral,
     value_at,
@@ -165,12 +165,13 @@ def update_edges(engine, sums, prior, state, block, n_edges, scale, inclusion_st
             others = counts[0] - present[alpha]
             prior_odds = log_odds_of(inclusion, counts, alpha, others, prior_a, prior_b)
             prior_odds += scale.log_slab
-        included, change, probability = draw_move(
+        included, probability, peak = draw_presence(
             rows,
             series_side(p, ones, i, j, u, total, bias_sum[j], n_rows),
             series_side(p, ones, j, i, v, total, bias_sum[i], n_rows),
             sides, shape, before, prior_odds, rng,
         )  # fmt: skip
+        change = draw_exactly(rows, peak, sides, shape, rng) if included else -before
         if not forced:
             probabilities[alpha] += probability
             visits[alpha] += 1
