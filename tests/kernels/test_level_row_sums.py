@@ -17,7 +17,8 @@ COUNTS = np.repeat(TIMES, np.diff(BOUNDS))
 def all_sums(probability, n_levels, even, table, codes, n_other, score, deviation, bounds, times,
              counts, first, second):  # fmt: skip
     """The three sums of one conditional after a change."""
-    n, share = counts.size, np.zeros(n_levels)
+    n, share = counts.size, np.zeros(n_levels * 8)
+    partial = np.zeros(n_other * n_levels * (n_levels + 3) // 2 * 8)
     log_sum = sums.level_log_sum(
         probability, 0, n, n_levels, even, table, codes, 0, n_other, bounds, times
     )
@@ -25,7 +26,19 @@ def all_sums(probability, n_levels, even, table, codes, n_other, score, deviatio
         probability, 0, n, n_levels, even, table, codes, 0, n_other, score, deviation, 0, counts
     )
     sums.level_moments(
-        probability, 0, n, n_levels, table, codes, 0, n_other, counts, first, second, share
+        probability,
+        0,
+        n,
+        n_levels,
+        table,
+        codes,
+        0,
+        n_other,
+        counts,
+        first,
+        second,
+        share,
+        partial,
     )
     return log_sum, scores
 

@@ -162,27 +162,48 @@ def cumulant_sums(cumulant, line, n, deviation, place):
 
 @inner
 def level_moments(
-    probability, begin, n, n_levels, table, codes, start, n_other, counts, first, second, share
-):
+    probability, begin, n, n_levels, table, codes, start, n_other, counts, first, second, share,
+    partial,
+):  # fmt: skip
     """Sums of the conditionals after a change, and of their products, by level of the other node.
 
     ``first`` (other levels, levels) and ``second`` (other levels, pairs of levels, the larger
-    first). ``share`` is workspace for the conditional of one row.
+    first). ``share`` is workspace for conditionals, and ``partial`` for vectors of sums.
     """
-    first[:n_other], second[:n_other] = 0.0, 0.0
-    for t in range(n):
-        b, total, k = codes[start + t], 0.0, 0
+    n_sums = n_levels * (n_levels + 3) // 2
+    partial[: n_other * n_sums * WIDTH] = 0.0
+    for t in range(0, n, WIDTH):
+        levels, total = load(codes, start + t, WIDTH), full(0.0, WIDTH)
         for a in range(n_levels):
-            share[a] = probability[begin + a * n + t] * table[a * n_other + b]
-            total += share[a]
-        scale = 1.0 / total
+            weight = load(probability, begin + a * n + t, WIDTH)
+            weight *= entry_of(levels, table, a * n_other, n_other)
+            store(share, a * WIDTH, weight)
+            total += weight
+        scale, count = 1.0 / total, load(counts, t, WIDTH)
         for a in range(n_levels):
-            share[a] *= scale
-            weighted = counts[t] * share[a]
-            first[b, a] += weighted
-            for other in range(a + 1):
-                second[b, k] += weighted * share[other]
-                k += 1
+            store(share, a * WIDTH, scale * load(share, a * WIDTH, WIDTH))
+        for b in range(n_other):
+            up_to = where(levels >= float(b + 1), 0.0, count)
+            counted, k = where(levels >= float(b), up_to, 0.0), b * n_sums * WIDTH
+            for a in range(n_levels):
+                weighted = counted * load(share, a * WIDTH, WIDTH)
+                store(partial, k, weighted + load(partial, k, WIDTH))
+                k += WIDTH
+                for other in range(a + 1):
+                    sums = load(partial, k, WIDTH)
+                    sums = multiply_add(weighted, load(share, other * WIDTH, WIDTH), sums)
+                    store(partial, k, sums)
+                    k += WIDTH
+    k = 0
+    for b in range(n_other):
+        place = 0
+        for a in range(n_levels):
+            first[b, a] = reduce_add(load(partial, k, WIDTH))
+            k += WIDTH
+            for _ in range(a + 1):
+                second[b, place] = reduce_add(load(partial, k, WIDTH))
+                place += 1
+                k += WIDTH
 
 
 @inner

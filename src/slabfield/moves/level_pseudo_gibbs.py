@@ -37,6 +37,7 @@ from slabfield.kernels.level_row_sums import (
     level_moments,
     tilted_score_sums,
 )
+from slabfield.kernels.pseudo_sums import WIDTH
 from slabfield.likelihood.level_rows import refresh, shift_fields
 from slabfield.models.levels import LevelFeatures
 from slabfield.moves.edge_gibbs import log_odds_of, toggle
@@ -81,6 +82,7 @@ class LevelRowBlock(NamedTuple):
     first: NDArray[np.float64]
     second: NDArray[np.float64]
     share: NDArray[np.float64]
+    partial: NDArray[np.float64]
     change: NDArray[np.float64]
     covariance: NDArray[np.float64]
     one: NDArray[np.float64]
@@ -100,7 +102,8 @@ def new_level_row_block(features: LevelFeatures, k: int) -> LevelRowBlock:
         np.zeros(most * most),
         np.zeros((most, most)),
         np.zeros((most, most * (most + 1) // 2)),
-        np.zeros(most),
+        np.zeros(most * WIDTH),
+        np.zeros(most * most * (most + 3) // 2 * WIDTH),
         np.zeros(size),
         np.zeros((size, size)),
         np.ones((1, 1)),
@@ -382,7 +385,7 @@ def group_derivatives(engine, block, edge):
         level_moments(
             engine.probability, features.level_start[i] * n, n, features.n_levels[i], block.table,
             engine.codes, j * n, features.n_levels[j], engine.counted, block.first, block.second,
-            block.share,
+            block.share, block.partial,
         )  # fmt: skip
         add_moments(
             block.first, block.second, feature, stride, other, other_stride, engine.weight,
@@ -549,7 +552,7 @@ def find_bias_mode(engine, block, i, p):
         level_moments(
             engine.probability, features.level_start[i] * n, n, n_levels, block.table,
             engine.codes, features.n_levels.size * n, 1, engine.counted, block.first,
-            block.second, block.share,
+            block.second, block.share, block.partial,
         )  # fmt: skip
         add_moments(
             block.first, block.second, feature, 1, block.one, 1, engine.weight, block.covariance,
