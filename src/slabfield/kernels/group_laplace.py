@@ -78,15 +78,31 @@ def tilt_group(values, laplace, p, n):
 
 
 @inner
-def log_density(values, n_rows, laplace, p, n):
-    r""":math:`\ell` at some values of the group."""
-    total = -n_rows * tilt_group(values, laplace, p, n)
+def quadratic_terms(values, laplace, p):
+    """Linear and quadratic terms at some values of the parameters."""
+    total = 0.0
     for q in range(p):
         product = 0.0
         for r in range(p):
             product += laplace.precision[q, r] * values[r]
         total += values[q] * (laplace.linear[q] - 0.5 * product)
     return total
+
+
+@inner
+def log_density(values, n_rows, laplace, p, n):
+    r""":math:`\ell` at some values of the group."""
+    return quadratic_terms(values, laplace, p) - n_rows * tilt_group(values, laplace, p, n)
+
+
+@inner
+def begin_newton(laplace, p):
+    """Set gradient and negative Hessian to those of the linear and quadratic terms, at the mode."""
+    for q in range(p):
+        laplace.gradient[q] = laplace.linear[q]
+        for r in range(p):
+            laplace.gradient[q] -= laplace.precision[q, r] * laplace.mode[r]
+            laplace.neg_hessian[q, r] = laplace.precision[q, r]
 
 
 @inner

@@ -24,13 +24,16 @@ from numpy.typing import NDArray
 from slabfield._jit import inner
 from slabfield.kernels.group_laplace import (
     GroupLaplace,
+    begin_newton,
     half_distance,
     new_group_laplace,
     propose_group,
+    quadratic_terms,
     solve_newton,
     take_step,
 )
 from slabfield.kernels.laplace import CONVERGED_AT, MOST_STEPS
+from slabfield.kernels.level_row_groups import MOST_LOG_ODDS, add_moments, fill_group_table
 from slabfield.kernels.level_row_sums import (
     cumulant_sums,
     level_log_sum,
@@ -56,9 +59,6 @@ from slabfield.moves.pseudo_conditional import (
     value_at,
 )
 
-# Largest absolute log odds ratio of two levels of one node and two of another: the slab is
-# truncated there, and a change is at most twice this
-MOST_LOG_ODDS = 40.0
 # Half the squared Newton decrement at which the mode of biases is accepted. Newton's method starts
 # from the present biases, on which the proposal must not depend
 BIASES_CONVERGED_AT = 1e-12
@@ -277,84 +277,6 @@ def update_single(engine, rows, sums, prior, state, block, edge, inclusion_stats
 
 # ---- several parameters: those of a pair, or the biases of a node
 
-# A side of a pair, or a node alone, has features (levels, coordinates) and the other side's, of
-# which a node alone has one, constant. Parameter (u, v) is number u * stride + v * other_stride
-
-
-@inner
-def fill_group_table(values, feature, stride, other, other_stride, level_count, table):
-    """Fill in the exponentials of a change of several parameters, relative to the first level.
-
-    Returns the sum over rows of the change of the first level, or infinity where the change is too
-    large.
-    """
-    n_other, total = other.shape[0], 0.0
-    for b in range(n_other):
-        first = 0.0
-        for a in range(feature.shape[0]):
-            change = 0.0
-            for u in range(feature.shape[1]):
-                for v in range(other.shape[1]):
-                    value = values[u * stride + v * other_stride]
-                    change += feature[a, u] * value * other[b, v]
-            first = change if a == 0 else first
-            if not abs(change - first) <= 2 * MOST_LOG_ODDS:
-                return math.inf
-            table[a * n_other + b] = math.exp(change - first)
-        total += level_count[b] * first
-    return total
-
-
-@inner
-def add_moments(first, second, feature, stride, other, other_stride, weight, covariance, laplace):
-    """Add one conditional's part to the gradient and to the negative Hessian of parameters."""
-    n_levels, size, other_size = feature.shape[0], feature.shape[1], other.shape[1]
-    gradient, neg_hessian = laplace.gradient, laplace.neg_hessian
-    for b in range(other.shape[0]):
-        covariance[:size, :size] = 0.0
-        for u in range(size):
-            mean = 0.0
-            for a in range(n_levels):
-                mean += feature[a, u] * first[b, a]
-                # row a of the covariance of levels, summed over rows, times the feature
-                product = feature[a, u] * first[b, a]
-                for c in range(n_levels):
-                    high, low = max(a, c), min(a, c)
-                    product -= second[b, high * (high + 1) // 2 + low] * feature[c, u]
-                for u2 in range(size):
-                    covariance[u2, u] += feature[a, u2] * product
-            for v in range(other_size):
-                gradient[u * stride + v * other_stride] -= weight * mean * other[b, v]
-        for u in range(size):
-            for v in range(other_size):
-                q = u * stride + v * other_stride
-                for u2 in range(size):
-                    value = weight * covariance[u, u2] * other[b, v]
-                    for v2 in range(other_size):
-                        neg_hessian[q, u2 * stride + v2 * other_stride] += value * other[b, v2]
-
-
-@inner
-def begin_newton(laplace, p):
-    """Set gradient and negative Hessian to those of the linear and quadratic terms, at the mode."""
-    for q in range(p):
-        laplace.gradient[q] = laplace.linear[q]
-        for r in range(p):
-            laplace.gradient[q] -= laplace.precision[q, r] * laplace.mode[r]
-            laplace.neg_hessian[q, r] = laplace.precision[q, r]
-
-
-@inner
-def prior_value(values, laplace, p):
-    """Linear and quadratic terms at some values of the parameters."""
-    total = 0.0
-    for q in range(p):
-        product = 0.0
-        for r in range(p):
-            product += laplace.precision[q, r] * values[r]
-        total += values[q] * (laplace.linear[q] - 0.5 * product)
-    return total
-
 
 @inner
 def centered_levels(features, i):
@@ -413,7 +335,7 @@ def group_value(engine, block, edge, values):
             engine.probability, features.level_start[i] * n, n, features.n_levels[i], False,
             block.table, engine.codes, j * n, features.n_levels[j], engine.bounds, engine.times,
         )  # fmt: skip
-    return prior_value(values, block.laplace, edge.n_parameters) - engine.weight * total
+    return quadratic_terms(values, block.laplace, edge.n_parameters) - engine.weight * total
 
 
 @inner
@@ -578,7 +500,7 @@ def bias_value(engine, block, i, values, p):
         engine.probability, features.level_start[i] * n, n, features.n_levels[i], False,
         block.table, engine.codes, features.n_levels.size * n, 1, engine.bounds, engine.times,
     )  # fmt: skip
-    return prior_value(values, block.laplace, p) - engine.weight * total
+    return quadratic_terms(values, block.laplace, p) - engine.weight * total
 
 
 @inner
