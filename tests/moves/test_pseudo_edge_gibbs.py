@@ -20,14 +20,14 @@ from slabfield.likelihood.pseudolikelihood import pseudo_rows
 from slabfield.models.binary import BinaryPairwise
 from slabfield.moves.chain_state import insert, new_state
 from slabfield.moves.iteration import advance_engine, new_record
-from slabfield.moves.pseudo_edge_gibbs import (
+from slabfield.moves.pseudo_conditional import (
     draw_exactly,
     find_peak,
     log_evidence_series,
     log_integral,
-    series_side,
     value_at,
 )
+from slabfield.moves.pseudo_edge_gibbs import BinaryRows, series_side
 from slabfield.priors import Prior
 from slabfield.problem import Problem
 
@@ -72,7 +72,7 @@ def test_probabilities_of_fields():
 @jit
 def evaluate_edge(engine, i, j, u, v, counts, shape, n_draws, rng):
     """Series with its error, integral, draws, and values on a grid, for one edge."""
-    rows = engine.p, engine.x, engine.counted, engine.bounds, engine.times
+    rows = BinaryRows(engine.p, engine.x, engine.counted, engine.bounds, engine.times)
     total, n_rows = engine.total, engine.n_rows
     sides = i, j, u, v
     evidence, error, start = log_evidence_series(
@@ -80,15 +80,15 @@ def evaluate_edge(engine, i, j, u, v, counts, shape, n_draws, rng):
         series_side(engine.p, engine.ones, j, i, v, total, counts[i], n_rows),
         shape,
     )
-    peak = find_peak(start, rows, sides, shape)
+    peak = find_peak(rows, start, sides, shape)
     draws = np.zeros(n_draws)
     for k in range(n_draws):
-        draws[k] = draw_exactly(peak, rows, sides, shape, rng)
+        draws[k] = draw_exactly(rows, peak, sides, shape, rng)
     grid = np.linspace(peak[0] - 12 * peak[1], peak[0] + 12 * peak[1], 2001)
     values = np.zeros(grid.size)
     for k in range(grid.size):
-        values[k] = value_at(grid[k], rows, sides, shape)
-    return evidence, error, log_integral(peak, rows, sides, shape), draws, grid, values
+        values[k] = value_at(rows, grid[k], sides, shape)
+    return evidence, error, log_integral(rows, peak, sides, shape), draws, grid, values
 
 
 def test_rows_that_count_more_than_once_are_stored_once():

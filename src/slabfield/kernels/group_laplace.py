@@ -78,15 +78,59 @@ def tilt_group(values, laplace, p, n):
 
 
 @inner
-def log_density(values, n_rows, laplace, p, n):
-    r""":math:`\ell` at some values of the group."""
-    total = -n_rows * tilt_group(values, laplace, p, n)
+def quadratic_terms(values, laplace, p):
+    """Linear and quadratic terms at some values of the parameters."""
+    total = 0.0
     for q in range(p):
         product = 0.0
         for r in range(p):
             product += laplace.precision[q, r] * values[r]
         total += values[q] * (laplace.linear[q] - 0.5 * product)
     return total
+
+
+@inner
+def log_density(values, n_rows, laplace, p, n):
+    r""":math:`\ell` at some values of the group."""
+    return quadratic_terms(values, laplace, p) - n_rows * tilt_group(values, laplace, p, n)
+
+
+@inner
+def begin_newton(laplace, p):
+    """Set gradient and negative Hessian to those of the linear and quadratic terms, at the mode."""
+    for q in range(p):
+        laplace.gradient[q] = laplace.linear[q]
+        for r in range(p):
+            laplace.gradient[q] -= laplace.precision[q, r] * laplace.mode[r]
+            laplace.neg_hessian[q, r] = laplace.precision[q, r]
+
+
+@inner
+def solve_newton(laplace, p):
+    """Factorize the negative Hessian and replace the gradient by the Newton step.
+
+    Returns the log determinant of the factor, minus infinity if there is none, and the squared
+    Newton decrement.
+    """
+    gradient, factor, squared_decrement = laplace.gradient, laplace.factor, 0.0
+    log_det = factorize(laplace.neg_hessian, laplace.order, p, factor)
+    if log_det > -math.inf:
+        solve_forward(factor, p, gradient)
+        for q in range(p):
+            squared_decrement += gradient[q] * gradient[q]
+        solve_backward(factor, p, gradient)
+    return log_det, squared_decrement
+
+
+@inner
+def take_step(laplace, p):
+    """Move the mode by the Newton step, shortened where a parameter would move too far."""
+    longest = 0.0
+    for q in range(p):
+        longest = max(longest, abs(laplace.gradient[q]))
+    shrink = min(1.0, LONGEST_STEP / max(longest, LONGEST_STEP))
+    for q in range(p):
+        laplace.mode[q] += shrink * laplace.gradient[q]
 
 
 @inner
@@ -102,7 +146,7 @@ def find_group_mode(n_rows, laplace, p, n):
         laplace.mode,
         laplace.gradient,
     )
-    neg_hessian, precision, factor = laplace.neg_hessian, laplace.precision, laplace.factor
+    neg_hessian, precision = laplace.neg_hessian, laplace.precision
     mode[:p] = 0.0
     for _ in range(MOST_STEPS):
         tilt_group(mode, laplace, p, n)
@@ -117,21 +161,10 @@ def find_group_mode(n_rows, laplace, p, n):
                 neg_hessian[q, r], neg_hessian[r, q] = value, value
             for r in range(p):
                 gradient[q] -= precision[q, r] * mode[r]
-        log_det = factorize(neg_hessian, laplace.order, p, factor)
-        if not log_det > -math.inf:
-            return -math.inf
-        solve_forward(factor, p, gradient)
-        squared_decrement, longest = 0.0, 0.0
-        for q in range(p):
-            squared_decrement += gradient[q] * gradient[q]
-        solve_backward(factor, p, gradient)
-        for q in range(p):
-            longest = max(longest, abs(gradient[q]))
-        if squared_decrement < 2 * CONVERGED_AT:
+        log_det, squared_decrement = solve_newton(laplace, p)
+        if not log_det > -math.inf or squared_decrement < 2 * CONVERGED_AT:
             return log_det
-        shrink = min(1.0, LONGEST_STEP / max(longest, LONGEST_STEP))
-        for q in range(p):
-            mode[q] += shrink * gradient[q]
+        take_step(laplace, p)
     return -math.inf
 
 

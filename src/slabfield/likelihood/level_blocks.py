@@ -41,7 +41,8 @@ class LevelTable(NamedTuple):
 def block_size(features: LevelFeatures, most_cells: int = MOST_CELLS) -> int:
     """Nodes per block, at least two: as many as fit into a table of ``most_cells``."""
     cells = np.cumprod(np.sort(features.n_levels)[::-1].astype(np.float64))
-    return int(min(max(np.count_nonzero(cells <= most_cells), 2), features.n_levels.size))
+    most = max(int(np.count_nonzero(cells <= most_cells)), 2)
+    return min(most, int(features.n_levels.size))
 
 
 def level_table(features: LevelFeatures) -> LevelTable:

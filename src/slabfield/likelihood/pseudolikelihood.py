@@ -41,6 +41,25 @@ class PseudoRows(NamedTuple):
     powers: Any
 
 
+def place_rows(
+    times: NDArray[np.float64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return the positions of rows, and limits, counts of rows and counts of positions of parts.
+
+    Rows with equal counts are contiguous, and padded to whole vectors.
+    """
+    values, part = np.unique(times, return_inverse=True)
+    order = np.argsort(part, kind="stable")
+    lengths = -(-np.bincount(part) // WIDTH) * WIDTH
+    bounds = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    rank = np.arange(times.size) - np.searchsorted(part[order], part[order])
+    place = np.empty(times.size, np.int64)
+    place[order] = bounds[part[order]] + rank
+    counted = np.zeros(int(bounds[-1]))
+    counted[place] = times
+    return place, bounds, values, counted
+
+
 def pseudo_rows(
     model: BinaryPairwise, rows: NDArray[Any], weight: float, times: NDArray[Any] | None = None
 ) -> PseudoRows:
@@ -50,18 +69,10 @@ def pseudo_rows(
     """
     n_rows, d = rows.shape
     each = np.ones(n_rows) if times is None else np.asarray(times, dtype=np.float64)
-    values, part = np.unique(each, return_inverse=True)
-    # rows with equal counts are contiguous
-    order = np.argsort(part, kind="stable")
-    lengths = -(-np.bincount(part) // WIDTH) * WIDTH
-    bounds = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    rank = np.arange(n_rows) - np.searchsorted(part[order], part[order])
-    place = np.empty(n_rows, np.int64)
-    place[order] = bounds[part[order]] + rank
-    n_places = int(bounds[-1])
-    x, p, counted = np.zeros((d + 1, n_places)), np.zeros((d, n_places)), np.zeros(n_places)
+    place, bounds, values, counted = place_rows(each)
+    n_places = counted.size
+    x, p = np.zeros((d + 1, n_places)), np.zeros((d, n_places))
     x[:d, place] = rows.T
-    counted[place] = each
     first, second = model.ends
     return PseudoRows(
         float(weight), float(each.sum()), first, second, x,

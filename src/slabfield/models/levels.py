@@ -113,7 +113,8 @@ def standard_scores(n_levels: int) -> Array:
     >>> standard_scores(5).round(3)
     array([0.   , 0.354, 0.707, 1.061, 1.414])
     """
-    return np.arange(n_levels) * np.sqrt(3.0 / (n_levels**2 - 1.0))
+    scores: Array = np.arange(n_levels) * np.sqrt(3.0 / (n_levels**2 - 1.0))
+    return scores
 
 
 class LevelFeatures(NamedTuple):

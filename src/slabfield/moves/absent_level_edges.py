@@ -21,13 +21,14 @@ from slabfield.likelihood.protocols import leave_block, open_block
 from slabfield.moves.absent_edges import ALWAYS_VISIT, LARGE_CHANGE, update_absent
 from slabfield.moves.block_flip import shuffle
 from slabfield.moves.edge_gibbs import log_odds_of
+from slabfield.moves.evidence_sums import record_visit
 from slabfield.moves.level_gibbs import (
     centered_sum,
     level_edge_at,
     project_biases,
     update_level_edges,
 )
-from slabfield.moves.particle_noise import corrected_probability
+from slabfield.moves.particle_noise import corrected_probabilities
 
 # Visit probability: factor on the screened inclusion probability, and lower bound; the quadratic
 # approximation is rougher than the one for binary nodes
@@ -54,9 +55,10 @@ def update_moments(engine, state, i):
 
 @inner
 def screen_level_edge(engine, sums, prior, state, block, edge, n):
-    """Approximate inclusion probability of an absent edge, and the noise variance of its log odds.
+    """Approximate probabilities of presence and absence of an absent edge, and their noise.
 
-    Quadratic in its parameters at zero, whose features count as uncorrelated.
+    The noise is the variance of the log odds. The log density is quadratic in the edge's
+    parameters at zero, whose features count as uncorrelated.
     """
     features, work, i, j = engine.features, engine.work, edge.i, edge.j
     n_rows, n_parameters = sums.n_rows, edge.n_parameters
@@ -88,7 +90,8 @@ def screen_level_edge(engine, sums, prior, state, block, edge, n):
     odds = evidence + log_odds_of(
         prior.inclusion, block.counts, edge.number, block.counts[0], prior.beta_a, prior.beta_b
     )
-    return corrected_probability(odds, noise), noise
+    probability, absence = corrected_probabilities(odds, noise)
+    return probability, absence, noise
 
 
 @update_absent.register(LevelParticles)
@@ -115,13 +118,17 @@ def update_absent_levels(engine, sums, prior, state, block, plan, inclusion_stat
             block.edges[0, 0], block.edges[0, 1], block.edges[0, 2] = alpha, 0, 1
             edge, visit = level_edge_at(block.edges, block.nodes, features.group_start, 0), 1.0
             if not state.present[alpha] and prior.inclusion[alpha] != 1.0:
-                probability, noise = screen_level_edge(engine, sums, prior, state, block, edge, n)
+                probability, absence, noise = screen_level_edge(
+                    engine, sums, prior, state, block, edge, n
+                )
                 if probability < ALWAYS_VISIT:
                     visit = VISIT_FACTOR * probability * math.exp(math.sqrt(noise)) + LEAST_VISIT
                     visit = min(visit, 1.0)
                 if rng.random() >= visit:
-                    inclusion_stats.probability_sum[alpha] += probability
-                    inclusion_stats.visits[alpha] += 1
+                    record_visit(
+                        inclusion_stats, prior, block.counts, alpha, block.counts[0], probability,
+                        absence,
+                    )  # fmt: skip
                     continue
             update_level_pair(engine, sums, prior, state, block, edge, visit, inclusion_stats, rng)
     sweep_levels(

@@ -17,6 +17,7 @@ from slabfield._jit import inner, optional
 from slabfield.kernels.block_table import edge_number
 from slabfield.likelihood.level_blocks import LevelTable, cell_levels
 from slabfield.likelihood.level_particles import LevelParticles
+from slabfield.likelihood.level_rows import LevelRows
 from slabfield.likelihood.protocols import (
     begin_sweep,
     between_blocks,
@@ -32,6 +33,7 @@ from slabfield.moves.absent_edges import update_absent
 from slabfield.moves.block_flip import NO_FLIPS, NOT_PLANNED, flip_edges, list_undecided, shuffle
 from slabfield.moves.edge_gibbs import count_learned, scale_of, update_biases, update_edges
 from slabfield.moves.level_gibbs import update_level_biases, update_level_edges
+from slabfield.moves.level_pseudo_gibbs import update_level_row_biases, update_level_row_edges
 from slabfield.moves.surrogate_transition import surrogate_transition
 
 
@@ -130,6 +132,15 @@ def update_levels(
     update_level_biases(features, sums, prior, state, block, table, level, first, last, rng)
     if changed or flipped or last > first:
         leave_block(engine, state, nodes, table, rng)
+
+
+@update_block.register(LevelRows)
+def update_level_rows(
+    engine, sums, prior, state, block, k, n_edges, first, last, number, plan, inclusion_stats, rng
+):
+    """Update a block of nodes with levels with their conditionals in every row."""
+    update_level_row_edges(engine, sums, prior, state, block, n_edges, inclusion_stats, rng)
+    update_level_row_biases(engine, sums, prior, state, block, first, last, rng)
 
 
 def requirements(engine: Any) -> tuple[Any, ...]:

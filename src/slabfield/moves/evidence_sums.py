@@ -61,6 +61,33 @@ def add_evidence(sums, inclusion, counts, alpha, others, prior_a, prior_b, prese
 
 
 @inner
+def probability_of_absence(odds, probability):
+    """Probability that an edge is absent, not lost to rounding where presence is nearly certain."""
+    return 1.0 - probability if odds < 0.0 else probability * math.exp(-odds)
+
+
+@inner
+def record_visit(inclusion_stats, prior, counts, alpha, others, probability, absence):
+    """Add a visit of an edge, with its conditional probabilities, to the statistics of a run."""
+    inclusion_stats.probability_sum[alpha] += probability
+    inclusion_stats.visits[alpha] += 1
+    evidence = inclusion_stats.evidence
+    add_evidence(
+        evidence.sums[evidence.batch[0]], prior.inclusion, counts, alpha, others, prior.beta_a,
+        prior.beta_b, probability, absence,
+    )  # fmt: skip
+
+
+@inner
+def record_indicator(inclusion_stats, alpha, probability):
+    """Add a visit without conditional probability; ``probability`` is an unbiased estimate of it."""
+    inclusion_stats.probability_sum[alpha] += probability
+    inclusion_stats.visits[alpha] += 1
+    evidence = inclusion_stats.evidence
+    mark_without_conditional(evidence.sums[evidence.batch[0]], alpha)
+
+
+@inner
 def mark_without_conditional(sums, alpha):
     """Record a visit without conditional: the indicator will be used for this edge."""
     sums[alpha, 0] = math.nan

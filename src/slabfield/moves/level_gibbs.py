@@ -44,7 +44,8 @@ from slabfield.kernels.univariate import LEAST
 from slabfield.models.levels import LevelFeatures
 from slabfield.moves.bounded_updates import HALF_RANGE, MOST_WIDTH
 from slabfield.moves.edge_gibbs import MOST_EDGES, UNDECIDED, log_odds_of, toggle
-from slabfield.moves.particle_noise import MOST_SHARE, cell_noise, corrected_probability
+from slabfield.moves.evidence_sums import record_indicator, record_visit
+from slabfield.moves.particle_noise import MOST_SHARE, cell_noise, corrected_probabilities
 
 
 class LevelBlock(NamedTuple):
@@ -250,25 +251,22 @@ def update_single(
     if restricted and not included:
         included = abs(now) > HALF_RANGE
         if included:
-            inclusion_stats.probability_sum[alpha] += 1.0
-            inclusion_stats.visits[alpha] += 1
+            record_indicator(inclusion_stats, alpha, 1.0)
         else:
             evidence = log_truncated_integral(
                 -HALF_RANGE - mode, HALF_RANGE - mode, n_rows, precision, gradient, cells, n
             )
             evidence -= log_density_from_mode(-mode, n_rows, precision, gradient, cells, n)
     if not included:
-        odds = log_odds_of(
-            inclusion, counts, alpha, counts[0] - state.present[alpha], prior.beta_a, prior.beta_b
-        )
+        others = counts[0] - state.present[alpha]
+        odds = log_odds_of(inclusion, counts, alpha, others, prior.beta_a, prior.beta_b)
         odds += evidence + 0.5 * math.log(slab_precision / (2 * math.pi))
         if abs(odds) < UNDECIDED:
             inclusion_stats.noise[0] += noise
             inclusion_stats.noise[1] += 1.0
             inclusion_stats.noise[2] += shift
-        probability = corrected_probability(odds, noise / (1.0 + shift))
-        inclusion_stats.probability_sum[alpha] += probability
-        inclusion_stats.visits[alpha] += 1
+        probability, absence = corrected_probabilities(odds, noise / (1.0 + shift))
+        record_visit(inclusion_stats, prior, counts, alpha, others, probability, absence)
         included = rng.random() * visit < probability
     if included and restricted:
         value = now
@@ -298,26 +296,24 @@ def update_single(
 
 
 @inner
-def fill_group(features, sums, prior, state, edge, slab_precision, laplace):
-    """Fill in the features, linear and quadratic terms of an edge with several parameters.
+def center_group(features, bias, edge, group, sign):
+    """Move the biases of an edge's ends along with all its parameters, entering or leaving."""
+    size_j = features.embedding_size[edge.j]
+    for q in range(edge.n_parameters):
+        center_coupling(features, bias, edge, q // size_j, q % size_j, sign * group[q])
 
-    The biases enter as they are when the edge is absent.
-    """
-    i, j, n = edge.i, edge.j, 0
+
+@inner
+def fill_group_prior(features, prior, state, edge, slab_precision, laplace):
+    """Fill in the linear and quadratic terms of an absent edge's parameters from their priors."""
+    i, j = edge.i, edge.j
     size_i, size_j = features.embedding_size[i], features.embedding_size[j]
-    for u in range(size_i):
-        for v in range(size_j):
-            n = fill_pair_feature(features, edge, u, v, laplace.feature[u * size_j + v])
-            center_coupling(
-                features, state.bias, edge, u, v, -state.coupling[edge.begin + u * size_j + v]
-            )
     for u in range(size_i):
         for v in range(size_j):
             q = u * size_j + v
             along = features.center[j, v] * project_biases(features, state.bias, i, u)
             along += features.center[i, u] * project_biases(features, state.bias, j, v)
-            laplace.linear[q] = centered_sum(features, sums, edge, u, v)
-            laplace.linear[q] += prior.bias_precision * along
+            laplace.linear[q] = prior.bias_precision * along
             for u2 in range(size_i):
                 for v2 in range(size_j):
                     value = features.embedding_precision[i, u, u2]
@@ -326,6 +322,22 @@ def fill_group(features, sums, prior, state, edge, slab_precision, laplace):
                     other *= features.center[i, u] * features.center[i, u2]
                     laplace.precision[q, u2 * size_j + v2] = prior.bias_precision * (value + other)
             laplace.precision[q, q] += slab_precision
+
+
+@inner
+def fill_group(features, sums, prior, state, edge, slab_precision, laplace):
+    """Fill in the features, linear and quadratic terms of an edge with several parameters.
+
+    The biases enter as they are when the edge is absent.
+    """
+    size_j, n = features.embedding_size[edge.j], 0
+    group = state.coupling[edge.begin : edge.begin + edge.n_parameters]
+    center_group(features, state.bias, edge, group, -1.0)
+    fill_group_prior(features, prior, state, edge, slab_precision, laplace)
+    for q in range(edge.n_parameters):
+        u, v = q // size_j, q % size_j
+        n = fill_pair_feature(features, edge, u, v, laplace.feature[q])
+        laplace.linear[q] += centered_sum(features, sums, edge, u, v)
     return n
 
 
@@ -389,7 +401,7 @@ def update_group(
         if present:
             log_weight -= log_density(group, n_rows, laplace, p, n) - at_mode
             log_weight -= half_distance(group, laplace, p)
-        probability = corrected_probability(odds, noise / (1.0 + shift))
+        probability, _ = corrected_probabilities(odds, noise / (1.0 + shift))
         proposed = forced or rng.random() * visit < probability
         if proposed:
             log_weight += propose_group(laplace, p, rng)
@@ -397,8 +409,8 @@ def update_group(
         accept = math.exp(min(log_weight, 0.0))
         if not forced:
             # waste recycling: the expected presence after the acceptance step
-            inclusion_stats.probability_sum[alpha] += accept * proposed + (1.0 - accept) * present
-            inclusion_stats.visits[alpha] += 1
+            expected = accept * proposed + (1.0 - accept) * present
+            record_indicator(inclusion_stats, alpha, expected)
         accepted = rng.random() < accept
     if not accepted:
         proposed = present
@@ -419,9 +431,7 @@ def update_group(
         multiply_pair(table, level, edge.place_i, edge.place_j, n_j, by)
         for q in range(p):
             group[q] = laplace.value[q] if proposed else 0.0
-    size_j = features.embedding_size[edge.j]
-    for q in range(p):
-        center_coupling(features, state.bias, edge, q // size_j, q % size_j, group[q])
+    center_group(features, state.bias, edge, group, 1.0)
     return changed
 
 
