@@ -80,7 +80,7 @@ def record_visit(inclusion_stats, prior, counts, alpha, others, probability, abs
 
 @inner
 def record_indicator(inclusion_stats, alpha, probability):
-    """Add a visit without conditional probability; ``probability`` is an unbiased estimate of it."""
+    """Add a visit without conditional probability; ``probability`` is unbiased for it."""
     inclusion_stats.probability_sum[alpha] += probability
     inclusion_stats.visits[alpha] += 1
     evidence = inclusion_stats.evidence
