@@ -143,7 +143,8 @@ def run_example(example: str, folder: Path, **variables: str) -> str:
     settings = {"SLABFIELD_DRAWS": "50", "MPLBACKEND": "agg", "PYTHONPATH": str(ROOT / "src")}
     others = {name: value for name, value in os.environ.items() if name != "SLABFIELD_DATA"}
     done = subprocess.run(
-        [sys.executable, "-W", "error", ROOT / "examples" / example],
+        [sys.executable, "-W", "error", "-W", "ignore:The chains have not converged",
+         ROOT / "examples" / example],
         cwd=folder, env=others | settings | variables, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

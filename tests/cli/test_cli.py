@@ -68,6 +68,8 @@ class FakeEstimator:
                 "node_1": [coded.names[i] for i in rows],
                 "node_2": [coded.names[j] for j in columns],
                 "inclusion_probability": probability[rows, columns],
+                "bayes_factor": 2.5,
+                "evidence": "inconclusive",
                 "coupling_given_presence": coupling[rows, columns],
                 "sd_given_presence": 0.1,
                 "lower_given_presence": coupling[rows, columns] - 0.2,
@@ -82,6 +84,10 @@ class FakeEstimator:
             inclusion_probability=probability + probability.T,
             coupling_given_presence=coupling + coupling.T,
             to_dataframe=lambda: edges,
+            edge_bayes_factor=np.full(len(edges), 2.5),
+            draws=SimpleNamespace(n_edges=len(edges), n_chains=4, n_draws=500),
+            inclusion_prior=None,
+            edge_least_bayes_factor=np.full(len(edges), np.nan),
             write_graphml=lambda path, threshold: path.write_text("<graphml/>"),
             save=lambda path: path.write_bytes(b"posterior"),
             messages=list(self.messages),
@@ -710,9 +716,15 @@ def test_headings_are_never_cut_and_long_names_are_shortened_in_the_middle(
     edges["node_1"] = [f"begin {letter * 40} end", "short"]
     edges["node_2"] = [f"first {letter * 90} last", "name"]
     first, second, _, long, short = printed(edges, width)
-    assert first.split() == ["Inclusion", "Coupling", "95%", "interval"]
-    assert second.split() == ["Edge", "probability", "if", "present", "if", "present"]
-    assert long.split()[-5:] == ["0.90", "-1.25", "-1.25", "to", "-1.25"]
+    headings = ["Inclusion", "Bayes", "Coupling", "95%", "interval"]
+    below = ["Edge", "probability", "factor", "Evidence", "if", "present", "if", "present"]
+    values = ["0.90", "1/20", "strong", "against", "-1.25", "-1.25", "to", "-1.25"]
+    # at 80 characters there is no room for the interval, and at 70 none for the coupling
+    n_left_out = {120: 0, 80: 2, 70: 3}[width]
+    assert first.split() == headings[: len(headings) - n_left_out]
+    assert second.split() == below[: 8 - 2 * min(n_left_out, 1) - 2 * (n_left_out == 3)]
+    shown = values[: {120: 8, 80: 5, 70: 4}[width]]
+    assert long.split()[-len(shown) :] == shown
     assert max(cell_len(line) for line in (first, second, long, short)) <= width
     node_1, node_2 = long.removesuffix(long[long.index("0.90") :]).strip().split(" - ")
     assert node_1.startswith("be")
@@ -726,8 +738,8 @@ def test_headings_are_never_cut_and_long_names_are_shortened_in_the_middle(
 
 def test_a_very_narrow_console_gets_fewer_columns() -> None:
     first, second, *_ = printed(made_up_edges([0.9]), 46)
-    assert first.split() == ["Inclusion", "Coupling"]
-    assert second.split() == ["Edge", "probability", "if", "present"]
+    assert first.split() == ["Inclusion", "Bayes"]
+    assert second.split() == ["Edge", "probability", "factor"]
 
 
 def test_pictures_are_written_as_the_options_say(
@@ -768,9 +780,9 @@ def test_matrices_have_names_and_are_harmless_in_a_spreadsheet(tmp_path: Path) -
 
 
 def test_a_coupling_that_rounds_to_zero_has_no_sign() -> None:
-    table = edge_table(made_up_edges([0.5], mean=-0.001), 1, 80)
-    assert list(table.columns[2].cells) == ["0.00"]
-    assert list(table.columns[3].cells) == ["0.00 to 0.00"]
+    table = edge_table(made_up_edges([0.5], mean=-0.001), 1, 120)
+    assert list(table.columns[4].cells) == ["0.00"]
+    assert list(table.columns[5].cells) == ["0.00 to 0.00"]
 
 
 def test_all_of_few_edges_are_printed() -> None:

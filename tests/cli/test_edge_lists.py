@@ -98,7 +98,7 @@ def test_forbidden_and_required_edges_in_the_result(tmp_path: Path) -> None:
     arguments += ["--forbid", "a:c:1", "--require", "d:b", "--forbid", "a:d"]
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code in (0, 1), result.output
-    assert "You required 1 of them and forbade 2." in result.stdout
+    assert "You required 1 edge and forbade 2." in result.stdout
     edges = read_edges(tmp_path / "out" / "edges.csv").set_index(["node_1", "node_2"])
     probability = edges["inclusion_probability"]
     assert probability["b", "d"] == 1

@@ -60,7 +60,7 @@ def test_parameters_are_stored_unchanged() -> None:
         "sampler": {"n_particles": 64, "step_size": 1, "restart": True},
         "max_draws": 50, "time_budget": 9,
         "forbid": [(0, 1)], "require": [(1, 2)], "communities": [0, 0, 1, 1], "within": 0.5,
-        "between": 0.1, "na": "drop", "max_memory": 1e9,
+        "between": 0.1, "na": "drop", "na_values": [9], "levels": {"a": [1, 2]}, "max_memory": 1e9,
     }  # fmt: skip
     model = SpikeSlabMRF(**given)
     assert set(model.get_params()) == set(given)

@@ -207,7 +207,7 @@ def test_arviz_summarizes_a_saved_file(tmp_path: Path) -> None:
         densest = arviz_stats.hdi(tree["posterior"].to_dataset(), prob=0.9)["coupling"]
     assert len(table) == 2 * 6 + 4 + 2
     coupling = table.loc["coupling[x0 - x1]"]
-    assert coupling["mean"] == pytest.approx(posterior.averaged_coupling[0, 1])
+    assert coupling["mean"] == pytest.approx(posterior.draws.coupling[..., 0].mean())
     ends = np.quantile(posterior.draws.coupling[..., 0], [0.05, 0.95])
     assert coupling[["eti90_lb", "eti90_ub"]].to_numpy() == pytest.approx(ends)
     ours = [bound[0, 1] for bound in posterior.coupling_interval(0.9, given_presence=False)]

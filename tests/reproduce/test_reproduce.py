@@ -271,7 +271,7 @@ def test_a_fit_agrees_with_the_estimator() -> None:
     fields = model.posterior_.fields(100)
     assert found["cll_bayes"] == evaluate.conditional_log_likelihood(fields, data.test).mean()
     table = model.posterior_.to_dataframe()
-    expected = np.sort(table.loc[table["sd"].notna(), "sd"])
+    expected = np.sort(table["sd_given_presence"].dropna())
     sd = found["sd"][np.isfinite(found["sd"])]
     np.testing.assert_allclose(np.sort(sd), expected, atol=1e-7)
     values = model.posterior_.draws.values.data

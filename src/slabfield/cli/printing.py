@@ -132,10 +132,11 @@ def summarize(
         Numbers of edges that the user forbade and required.
     """
     from slabfield.posterior.evidence_classes import evidence_sentences
+    from slabfield.posterior.wording import counted
 
     found = evidence_sentences(posterior)
     if any(n_fixed):
-        found.append(f"You required {n_fixed[1]} edges and forbade {n_fixed[0]}.")
+        found.append(f"You required {counted(n_fixed[1], 'edge')} and forbade {n_fixed[0]:,}.")
     found.append(convergence_text(posterior, resume_command))
     return " ".join(found)
 

@@ -21,6 +21,9 @@ CODES_BELOW = frozenset({-number for number in CODES_ABOVE} | set(range(-6, 0)))
 SMALLEST_ALONE = 7
 """Codes closer to 0 than this are common values too; they need two other values to compare with."""
 
+GAP_ALONE = 4.0
+"""Largest gap between neighbors that is assumed of a single value: 5 and 9 are two answers."""
+
 ONE_DIGIT = 10
 """Codes closer to 0 than this are codes only in columns of whole numbers."""
 
@@ -35,18 +38,19 @@ class AnswerRange(NamedTuple):
 
     @classmethod
     def of(cls, answers: Sequence[float]) -> AnswerRange:
-        """Return the range of distinct numbers; a single one has neighbors at a distance of 1."""
+        """Return the range of distinct numbers; a single one counts as having a gap of 4."""
         ordered = sorted(map(float, answers))
         gaps = [after - before for before, after in pairwise(ordered)]
         whole = all(float(value).is_integer() for value in ordered)
-        return cls(ordered[0], ordered[-1], max(gaps, default=1.0), whole)
+        return cls(ordered[0], ordered[-1], max(gaps, default=GAP_ALONE), whole)
 
 
 def isolated_codes(numbers: Iterable[float], answers: AnswerRange | None = None) -> list[float]:
     """Return the numbers that are likely codes for missing answers.
 
     A number is one if it is among the usual codes, lies outside the range of the other values, and
-    is farther from them than any two neighboring values are from each other. Codes below the others
+    is farther from them than any two neighboring values are from each other, or by more than 4
+    from a single one. Codes below the others
     must be negative, and none of the others may be.
 
     Parameters
@@ -63,6 +67,8 @@ def isolated_codes(numbers: Iterable[float], answers: AnswerRange | None = None)
     ([8, 9, 99], [-9])
     >>> isolated_codes([1, 2, 3, 4, 5, 6, 7]), isolated_codes([-1, 1])
     ([], [])
+    >>> isolated_codes([5, 9]), isolated_codes([0, 9])
+    ([], [9])
     """
     distinct = sorted(set(numbers))
     candidates = [x for x in distinct if x in CODES_ABOVE or x in CODES_BELOW]

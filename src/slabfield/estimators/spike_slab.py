@@ -483,10 +483,10 @@ class SpikeSlabMRF(PosteriorModel):
             if load and checkpoint is not None:
                 goal = recorded_goal(checkpoint)
                 outcome = outcome._replace(stopped_by=checkpoint.stopped_by)
-            encoding.keep_names(self, table)
             self._store_outcome(
                 outcome, table.encoder, run_settings | {"seed": seed}, goal, checkpoint
             )
+            encoding.keep_names(self, table)
 
     def _run(
         self,

@@ -51,7 +51,7 @@ class Structure(Summaries):
     >>> settings = {"inclusion_prior": {"a": 1.0, "b": 3.0, "edges": None}}
     >>> posterior = Posterior(draws, ["sleep", "work", "joy"], settings)
     >>> posterior.bayes_factor[0].round(2)
-    array([ nan, 4.13, 1.05])
+    array([ nan, 8.92, 1.13])
     >>> posterior.edge_evidence.tolist()
     ['moderate for', 'inconclusive', 'inconclusive']
     >>> posterior.median_graph()[0]
