@@ -39,6 +39,11 @@ def versions() -> dict[str, str]:
     return {"slabfield": slabfield.__version__, "python": python_version(), **others}
 
 
+# Settings that are no part of a run's identity: versions are compared one by one, and means follow
+# from the data, which have a fingerprint
+NOT_IDENTITY = frozenset({"versions", "node_means"})
+
+
 def begin_run(
     checkpoint: Checkpoint,
     estimator: Any,
@@ -63,7 +68,7 @@ def begin_run(
     asked = parameters["random_state"]
     seed = stored["seed"] if asked is None and "seed" in stored else validation.seed_of(asked)
     identity = {
-        **{name: run_settings[name] for name in run_settings if name != "versions"},
+        **{name: run_settings[name] for name in run_settings if name not in NOT_IDENTITY},
         "n_draws": parameters["n_draws"] or run_settings["n_draws"],
         "max_draws": parameters["max_draws"], "seed": seed,
         "names": table.names, "slabfield": run_settings["versions"]["slabfield"],
