@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from slabfield._jit import inner
 from slabfield.kernels.logistic import dot
 from slabfield.kernels.state_table import exponentiate, largest_of, total_of
-from slabfield.kernels.univariate import LEAST, PANELS
+from slabfield.kernels.univariate import LEAST, PANELS, sample_envelope
 
 
 class Cells(NamedTuple):
@@ -185,18 +185,9 @@ def sample_log_concave(n_rows, precision, gradient, left, right, cells, n, rng):
     """
     at_mode, deviation = cells.at_mode[:n], cells.deviation[:n]
     tilted, power = cells.tilted[:n], cells.power[:n]
-    left_width, middle, right_width = 1.0 / left[0], right[1] - left[1], -1.0 / right[0]
     # The acceptance rate is about 0.9; the bound prevents an endless loop on overflow or NaN
     for _ in range(100_000):
-        place = rng.random() * (left_width + middle + right_width)
-        if place < middle:
-            a, envelope = left[1] + place, 0.0
-        else:
-            envelope = -rng.standard_exponential()
-            if place < middle + left_width:
-                a = left[1] + envelope * left_width
-            else:
-                a = right[1] - envelope * right_width
+        a, envelope = sample_envelope(left, right, rng)
         log_m = tilt(a, at_mode, deviation, tilted, power)
         value = gradient * a - n_rows * log_m - 0.5 * precision * a * a
         if rng.standard_exponential() > envelope - value:

@@ -3,7 +3,7 @@ r"""Laplace approximation of the conditional of a group of parameters given the 
 .. math:: \ell(b) = T \cdot b - N \log \sum_c w_c e^{f_c \cdot b} - \tfrac12 b' Q b
 
 With mode b and negative Hessian H there, :math:`N(b, H^{-1})` is the proposal of an independence
-sampler; neither depends on the present values of the group (equation 33).
+sampler; neither depends on the present values of the group (equation 36).
 """
 
 from __future__ import annotations

@@ -222,26 +222,32 @@ def trapezoid(n_rows, precision, around, step):
 
 
 @inner
+def sample_envelope(left, right, rng):
+    """Draw from the envelope of three tangents: an offset from the mode, and the log height there.
+
+    ``left`` and ``right`` hold the derivative of a tangent and the offset at which it reaches the
+    log density of the mode, where the third tangent is flat.
+    """
+    left_width, middle, right_width = 1.0 / left[0], right[1] - left[1], -1.0 / right[0]
+    place = rng.random() * (left_width + middle + right_width)
+    if place < middle:
+        return left[1] + place, 0.0
+    height = -rng.standard_exponential()
+    if place < middle + left_width:
+        return left[1] + height * left_width, height
+    return right[1] - height * right_width, height
+
+
+@inner
 def sample_log_concave(n_rows, precision, around, left, right, rng):
     r"""Draw exactly from the density proportional to :math:`e^{\ell}`, as an offset from its mode.
 
-    Rejection from the envelope of three tangents, at the mode and on either side of it. ``left``
-    and ``right`` hold the derivative of a tangent and the offset at which it reaches the log
-    density of the mode.
+    Rejection from the envelope of three tangents, at the mode and on either side of it.
     """
     t0, t1, t2, t3, u, v, mean, gradient = around
-    left_width, middle, right_width = 1.0 / left[0], right[1] - left[1], -1.0 / right[0]
     # The acceptance rate is about 0.9; the bound prevents an endless loop on overflow or NaN
     for _ in range(100_000):
-        place = rng.random() * (left_width + middle + right_width)
-        if place < middle:
-            a, envelope = left[1] + place, 0.0
-        else:
-            envelope = -rng.standard_exponential()
-            if place < middle + left_width:
-                a = left[1] + envelope * left_width
-            else:
-                a = right[1] - envelope * right_width
+        a, envelope = sample_envelope(left, right, rng)
         e1, e2, e3 = math.exp(-u * a), math.exp(-v * a), math.exp((1 - u - v) * a)
         log_m = math.log(t0 + t1 * e1 + t2 * e2 + t3 * e3) - mean * a
         value = gradient * a - n_rows * log_m - 0.5 * precision * a * a

@@ -28,7 +28,7 @@ from slabfield.kernels.block_particles import (
 )
 from slabfield.kernels.block_table import edge_number
 from slabfield.kernels.gibbs import new_lists, new_streams
-from slabfield.kernels.level_particles import (
+from slabfield.kernels.level_conditionals import (
     branch_levels,
     draw_levels,
     embed_node,
@@ -37,8 +37,7 @@ from slabfield.kernels.level_particles import (
     multiply_given_parent,
     outside_fields,
     pick_lower_cells,
-    resample_node,
-    sweep_levels,
+    resample_levels,
     upward_levels,
     weigh_levels,
     write_edge,
@@ -192,10 +191,24 @@ def advance(engine, state, rng):
     )  # fmt: skip
     for i in range(engine.states.shape[0]):
         embed_node(features, engine.row_start, i, engine.states, engine.embedded, work.values)
-    sweep_levels(
-        features, engine.row_start, state, engine.states, engine.embedded, engine.neighbors,
-        engine.weights, engine.degree, engine.streams, work.field, work.rows, work.buffer,
-        work.powers, work.uniform, work.values,
+    sweep_all(engine, state)
+
+
+@inner
+def sweep_all(engine, state):
+    """Resample every node of every particle once."""
+    for i in range(engine.states.shape[0]):
+        resample(engine, state, i)
+
+
+@inner
+def resample(engine, state, i):
+    """Draw one node in every particle from its full conditional."""
+    work = engine.work
+    resample_levels(
+        i, engine.features, engine.row_start, state, engine.states, engine.embedded,
+        engine.neighbors, engine.weights, engine.degree, engine.streams, work.field, work.rows,
+        work.buffer, work.powers, work.uniform, work.values,
     )  # fmt: skip
 
 
@@ -339,7 +352,7 @@ def open_block(engine, state, nodes, table):
 def leave_block(engine, state, nodes, table, rng):
     """Redraw the block in every particle, and sweep it and its neighbors."""
     draw_block(engine, state, nodes, table, rng)
-    work, features = engine.work, engine.features
+    work = engine.work
     n_sweeps = int(engine.n_sweeps)
     if engine.n_sweeps > n_sweeps and rng.random() < engine.n_sweeps - n_sweeps:
         n_sweeps += 1
@@ -348,11 +361,7 @@ def leave_block(engine, state, nodes, table, rng):
     n_near = list_near_nodes(engine, nodes, state)
     for _ in range(n_sweeps):
         for m in range(n_near):
-            resample_node(
-                work.near[m], features, engine.row_start, state, engine.states, engine.embedded,
-                engine.neighbors, engine.weights, engine.degree, engine.streams, work.field,
-                work.rows, work.buffer, work.powers, work.uniform, work.values,
-            )  # fmt: skip
+            resample(engine, state, work.near[m])
 
 
 @inner
@@ -535,11 +544,7 @@ def level_tree_sweep(engine, state, rng):
         embed_node(features, engine.row_start, i, engine.states, engine.embedded, work.values)
     for i in range(engine.states.shape[0]):
         if not inside[i]:
-            resample_node(
-                i, features, engine.row_start, state, engine.states, engine.embedded,
-                engine.neighbors, engine.weights, engine.degree, engine.streams, work.field,
-                work.rows, work.buffer, work.powers, work.uniform, work.values,
-            )  # fmt: skip
+            resample(engine, state, i)
         inside[i] = False
 
 

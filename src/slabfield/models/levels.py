@@ -3,7 +3,7 @@ r"""The pairwise model of nodes with levels: binary, ordinal, Blume-Capel and no
 .. math:: \log P(x) = \sum_i G_i[x_i] \cdot \mu_i + \sum_{i<j} V_i[x_i]' B_{ij} V_j[x_j] - \log Z
 
 Node i has :math:`K_i` levels, bias features :math:`G_i` and an embedding :math:`V_i` of its levels;
-the pair (i, j) owns the entries of :math:`B_{ij}` (equation 31 of ``docs/maths.md``).
+the pair (i, j) owns the entries of :math:`B_{ij}` (equation 34 of ``docs/maths.md``).
 """
 
 from __future__ import annotations

@@ -14,9 +14,9 @@ from slabfield._jit import full, inner, load, reduce_add
 from slabfield.kernels.block_particles import GROUPS, group_products
 from slabfield.kernels.block_table import edge_number
 from slabfield.kernels.gibbs import accumulate
-from slabfield.kernels.level_particles import node_moments, sweep_levels, weigh_levels
+from slabfield.kernels.level_conditionals import node_moments, weigh_levels
 from slabfield.likelihood.level_blocks import cell_levels
-from slabfield.likelihood.level_particles import LevelParticles, write_block_neighbors
+from slabfield.likelihood.level_particles import LevelParticles, sweep_all, write_block_neighbors
 from slabfield.likelihood.protocols import leave_block, open_block
 from slabfield.moves.absent_edges import ALWAYS_VISIT, LARGE_CHANGE, update_absent
 from slabfield.moves.block_flip import shuffle
@@ -131,11 +131,7 @@ def update_absent_levels(engine, sums, prior, state, block, plan, inclusion_stat
                     )  # fmt: skip
                     continue
             update_level_pair(engine, sums, prior, state, block, edge, visit, inclusion_stats, rng)
-    sweep_levels(
-        features, engine.row_start, state, engine.states, engine.embedded, engine.neighbors,
-        engine.weights, engine.degree, engine.streams, work.field, work.rows, work.buffer,
-        work.powers, work.uniform, work.values,
-    )  # fmt: skip
+    sweep_all(engine, state)
 
 
 @inner

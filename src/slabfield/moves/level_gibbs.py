@@ -2,9 +2,9 @@ r"""Collapsed Gibbs updates of the edges and biases of nodes with levels, in blo
 
 For the parameters of one pair, the likelihood depends on the rest of the field only through the
 table of the pair's levels. Where a pair has one parameter (binary and ordinal nodes), its presence
-is drawn with the parameter integrated out, then the parameter, exactly (equation 32). Where it has
+is drawn with the parameter integrated out, then the parameter, exactly (equation 35). Where it has
 several (nominal nodes), presence and parameters are proposed together from a Laplace approximation
-and accepted or rejected (equation 33).
+and accepted or rejected (equation 36).
 
 Embeddings are *centered*: when a coupling moves, the biases of its two nodes move along, so that
 the feature that changes is the product of deviations from the means in the data.
@@ -503,7 +503,7 @@ def level_noise(groups, n_rows, weight):
 
 @inner
 def update_free_biases(features, sums, prior, state, block, table, level, place, rng):
-    """Draw all free biases of a node jointly: its levels' probabilities are Dirichlet.
+    """Draw all free biases of a node jointly: its levels' probabilities are Dirichlet (37).
 
     The likelihood of the biases is multinomial in the marginal probabilities of the levels; the
     normal prior enters by an acceptance step.

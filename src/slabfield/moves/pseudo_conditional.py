@@ -27,7 +27,7 @@ MOST_ERROR = 0.3
 MOST_PROBABILITY_ERROR = 5e-3
 # Largest amount by which the envelope of a draw is raised for the error of the series
 MOST_RAISED = 0.1
-# Smallest slope of that envelope one standard deviation from the mode, per standard deviation
+# Smallest derivative of that envelope one standard deviation from the mode, per standard deviation
 LEAST_RATE = 0.2
 
 

@@ -243,20 +243,7 @@ def node_moments(features, i, u, rows, first, second):
 
 
 @inner
-def sweep_levels(
-    features, row_start, state, states, embedded, neighbors, weights, degree, streams, field, rows,
-    buffer, powers, uniform, values,
-):  # fmt: skip
-    """Resample every node of every particle once, in place."""
-    for i in range(states.shape[0]):
-        resample_node(
-            i, features, row_start, state, states, embedded, neighbors, weights, degree, streams,
-            field, rows, buffer, powers, uniform, values,
-        )  # fmt: skip
-
-
-@inner
-def resample_node(
+def resample_levels(
     i, features, row_start, state, states, embedded, neighbors, weights, degree, streams, field,
     rows, buffer, powers, uniform, values,
 ):  # fmt: skip
