@@ -27,6 +27,8 @@ from slabfield.kernels.level_table import (
     pair_cells,
     sum_out,
 )
+from slabfield.likelihood.level_particles import level_tree_sweep
+from slabfield.likelihood.protocols import open_block
 
 
 @jit
@@ -113,3 +115,16 @@ def multiply_marginals(cells, level, low, high, n_high, pair_factor, node_factor
     """Multiply a block's cells by factors of a pair, and of its first node."""
     multiply_pair(cells, level, low, high, n_high, pair_factor)
     multiply_node(cells, level, low, node_factor)
+
+
+@jit
+def level_tree_sweeps(engine, state, n_sweeps, rng):
+    """Run tree sweeps of all particles at the parameters of a state."""
+    for _ in range(n_sweeps):
+        level_tree_sweep(engine, state, rng)
+
+
+@jit
+def block_table_of(engine, state, nodes, table):
+    """Fill in the table of a block from particles."""
+    open_block(engine, state, nodes, table)
