@@ -58,7 +58,7 @@ File = Annotated[
     ),
 ]
 Columns = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         metavar="A,B,C",
         rich_help_panel=DATA,
@@ -66,10 +66,11 @@ Columns = Annotated[
     ),
 ]
 Drop = Annotated[
-    str | None, typer.Option(metavar="A,B,C", rich_help_panel=DATA, help="Leave these columns out.")
+    list[str] | None,
+    typer.Option(metavar="A,B,C", rich_help_panel=DATA, help="Leave these columns out."),
 ]
 Binarize = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         metavar="NUM|median|NAME=NUM,...",
         rich_help_panel=DATA,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from slabfield.cli.option_values import parse_formats
+from slabfield.cli.option_values import FORMATS, parse_formats
 from slabfield.io.atomic import write_atomically
 
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from slabfield.posterior import Posterior
 
+# Names of the plots that are written
+PICTURES = ("network", "inclusion", "forest", "evidence", "convergence")
 # Metadata without the time of writing, so that equal results are equal files
 METADATA: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 # Identifiers in SVG files that do not change from run to run, and fonts that journals take in PDFs
@@ -71,6 +73,9 @@ def write_results(
     write_matrix(posterior.inclusion_probability, names, folder / "inclusion.csv")
     couplings = np.nan_to_num(posterior.coupling_given_presence)
     write_matrix(couplings, names, folder / "couplings.csv")
+    for name in PICTURES:  # of an earlier result, in other formats
+        for form in set(FORMATS) - set(options.formats):
+            (folder / f"{name}.{form}").unlink(missing_ok=True)
     pictures = write_pictures(posterior, folder, options._replace(threshold=threshold))
     posterior.write_graphml(folder / "network.graphml", threshold)
     posterior.save(folder / POSTERIOR_FILE)

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 def read_request(
     file: Path,
     *,
-    columns: str | None,
-    drop: str | None,
+    columns: Sequence[str] | None,
+    drop: Sequence[str] | None,
     sheet: str | None,
-    binarize: str | None,
+    binarize: Sequence[str] | None,
     na: Missing = Missing.error,
     na_values: Sequence[str] | None = None,
     levels: Sequence[str] | None = None,
@@ -78,7 +78,8 @@ time_budget, warmup, seed, jobs, max_memory
     notes : list of str
         What was guessed about the file.
     """
-    thresholds, n_draws = parse_binarize(binarize), parse_draws(draws)
+    thresholds, n_draws = parse_binarize(_together(binarize)), parse_draws(draws)
+    kept, left_out = _together(columns), _together(drop)
     slab_prior = parse_slab(slab)
     separator = None if decimal is None else decimal.value
     codes, answers = parse_na_values(na_values), parse_levels(levels)
@@ -86,13 +87,13 @@ time_budget, warmup, seed, jobs, max_memory
     table: pd.DataFrame | CodedTable
     if counted and sheet is None and na is not Missing.impute and comes_in_chunks(file, BIG_FILE):
         table = read_counted(
-            file, lambda names: select_names(names, columns, drop), thresholds, na=na.value,
+            file, lambda names: select_names(names, kept, left_out), thresholds, na=na.value,
             na_values=codes, levels=answers, encoding=encoding, decimal=separator, notes=notes,
         )  # fmt: skip
         names, thresholds, codes, answers = table.names, None, None, None
     else:
         whole = read_table(file, sheet, encoding, separator, notes)
-        table = select_columns(whole, columns, drop)
+        table = select_columns(whole, kept, left_out)
         names = [str(name) for name in table.columns]
     request = FitRequest(
         likelihood=likelihood.value,
@@ -117,3 +118,8 @@ time_budget, warmup, seed, jobs, max_memory
         between=between,
     )
     return table, request, notes
+
+
+def _together(texts: Sequence[str] | None) -> str | None:
+    """Join what an option that was given several times lists."""
+    return ",".join(texts) if texts else None

@@ -56,13 +56,17 @@ def describe_faults(
     return Message("faults-of-columns", "\n".join(f"{{{kind}}}" for kind in messages), messages)
 
 
+def _others(number: int) -> str:
+    return "1 other column" if number == 1 else f"{number} other columns"
+
+
 def _codes(bad: Sequence[Column], columns: Sequence[Column]) -> Message:
     found = "; ".join(
         f"{_counted(column.suspected)} beside {_shown_answers(column)} in column {_name(column)}"
         for column in bad[:SHOWN]
     )
     if len(bad) > SHOWN:
-        found += f"; some in {len(bad) - SHOWN} other columns as well"
+        found += f"; some in {_others(len(bad) - SHOWN)} as well"
     return Message(
         "likely-missing-codes",
         "Likely codes for missing answers must be stated to be missing or to be answers; found "
@@ -129,7 +133,7 @@ def _advised_codes(
 def _outside_levels(bad: Sequence[Column]) -> Message:
     found = "; ".join(f"column {_name(c)} also holds {_counted(c.outside)}" for c in bad[:SHOWN])
     if len(bad) > SHOWN:
-        found += f"; {len(bad) - SHOWN} other columns hold others as well"
+        found += f"; others in {_others(len(bad) - SHOWN)} as well"
     first = bad[0]
     return Message(
         "values-outside-levels",
@@ -221,7 +225,7 @@ def _text(bad: Sequence[Column], has_names: bool) -> Message:
 def _values(bad: Sequence[Column], columns: Sequence[Column]) -> Message:
     found = "; ".join(f"column {_name(c)} holds {shown_values(c)}" for c in bad[:SHOWN])
     if len(bad) > SHOWN:
-        found += f"; {len(bad) - SHOWN} other columns hold more than two as well"
+        found += f"; more than two in {_others(len(bad) - SHOWN)} as well"
     return Message(
         "more-than-two-values",
         "Every column must hold two values; {found}.\n{advice}",

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from numpy.typing import NDArray
 
@@ -23,6 +22,7 @@ from slabfield.plots._style import (
     SMALL,
     edge_names,
     headline,
+    new_figure,
     tidy,
 )
 from slabfield.posterior import Posterior
@@ -88,9 +88,9 @@ def convergence(posterior: Posterior, n_named: int = 5, ax: Any = None) -> NDArr
     """
     posterior = check_posterior(posterior)
     n_named = check_positive_int("n_named", n_named, low=0)
-    new_figure = ax is None
-    if new_figure:
-        ax = Figure(figsize=(9.0, 4.3), layout="constrained").subplots(1, 2)
+    own_figure = ax is None
+    if own_figure:
+        ax = new_figure(9.0, 4.3).subplots(1, 2)
     panels = check_panels(ax, 2, (4.5, 4))
     global_sets = _global_sets(posterior)
     local_sets = [_edge_set(posterior), _bias_set(posterior)]
@@ -98,7 +98,7 @@ def convergence(posterior: Posterior, n_named: int = 5, ax: Any = None) -> NDArr
     _draw(panels[1], local_sets, RHAT_LIMIT, ESS_LIMIT, n_named)
     headline(panels[0], _summary("global quantities", global_sets))
     headline(panels[1], _summary("biases and undecided edges", local_sets))
-    if new_figure:
+    if own_figure:
         panels[0].figure.suptitle(_title(posterior), fontsize=11, x=0.02, ha="left")
     return panels
 

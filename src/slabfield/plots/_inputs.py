@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from slabfield.plots._style import new_figure
 from slabfield.posterior import Posterior
 from slabfield.validation import InputError, Parameter, find_node
 from slabfield.validation.errors import shown_value
@@ -87,7 +87,7 @@ def check_panels(ax: Any, n: int, size: tuple[float, float]) -> NDArray[Any]:
     array of Axes, shape (n,)
     """
     if ax is None:
-        figure = Figure(figsize=(size[0], size[1] * n + 0.3), layout="constrained")
+        figure = new_figure(size[0], size[1] * n + 0.3)
         return np.asarray(figure.subplots(n, 1, squeeze=False)[:, 0])
     panels = np.asarray(ax, dtype=object).ravel()
     if panels.size != n or not all(isinstance(panel, Axes) for panel in panels):

@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from slabfield.io.notebook import in_notebook
 from slabfield.posterior import Posterior
 from slabfield.posterior.node_names import short_name
 
@@ -98,9 +99,18 @@ def edge_names(
     return posterior.interactions.labels(names, edges)
 
 
+def new_figure(width: float, height: float) -> Figure:
+    """Return a new figure; in a notebook one of pyplot, which the cell then shows."""
+    if not in_notebook():
+        return Figure(figsize=(width, height), layout="constrained")
+    from matplotlib import pyplot as plt
+
+    return plt.figure(figsize=(width, height), layout="constrained")
+
+
 def new_axes(width: float, height: float) -> Axes:
     """Return the axes of a new figure."""
-    return Figure(figsize=(width, height), layout="constrained").add_subplot()
+    return new_figure(width, height).add_subplot()
 
 
 def tidy(ax: Axes, grid: str | None = None) -> None:

@@ -19,11 +19,7 @@ Array = NDArray[np.float64]
 
 # Chains from which convergence can be judged
 MIN_CHAINS = 4
-RUN_LONGER = Message(
-    "run-longer",
-    "Run longer ({n_draws}, {n_warmup})",
-    {"n_draws": Parameter("n_draws"), "n_warmup": Parameter("n_warmup")},
-)
+RUN_LONGER = Message("run-longer", "Resume the run")
 PSEUDO = Parameter("likelihood", "pseudo")
 # Codes of the problems that more draws would solve
 MORE_DRAWS_HELP = (

@@ -109,7 +109,10 @@ def _prior_sentence(posterior: Posterior) -> str:
         f"{posterior.draws.p0.mean():.2f})"
     )
     if some.size == 0:
-        return f"The prior inclusion probability of an edge was {learned}."
+        return (
+            f"The prior inclusion probability of an edge was {learned}; an edge with a Bayes "
+            f"factor of 1 has a probability of about {posterior.draws.p0.mean():.2f}."
+        )
     span = f"{some.min():g}" + (f" to {some.max():g}" if some.max() > some.min() else "")
     text = f"The prior inclusion probability was {span} for "
     if some.size == len(given):
@@ -131,13 +134,13 @@ def _reach_sentence(posterior: Posterior) -> str:
     n_rows = posterior.settings.get("n_rows")
     rows = f"With {n_rows:,} rows, the" if isinstance(n_rows, int) else "The"
     text = (
-        f"{rows} Bayes factor of an edge whose coupling is exactly zero comes down to about "
+        f"{rows} Bayes factor of an edge whose coupling is exactly zero cannot fall below about "
         f"{factor_text(float(np.median(least)))} (median over edges): strong evidence against was "
         f"out of reach for {'all edges' if strong == least.size else f'{strong:,} of them'}"
     )
     if moderate:
-        every = "all" if moderate == least.size else f"{moderate:,}"
-        text += f", and even moderate evidence against for {every}"
+        every = "all" if moderate == least.size else f"{moderate:,} of them"
+        text += f", and moderate evidence against for {every}"
     return f"{text}. It takes more rows to tell absence from weak dependence."
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from slabfield.chains.run_clock import NEVER, Deadline
+from slabfield.io.notebook import in_notebook
 from slabfield.progress.lines import show_lines, write_line
 from slabfield.progress.watch import Watch
 
@@ -33,18 +34,11 @@ def is_shown(progress: bool | None) -> bool:
         return False
     if threading.current_thread() is not threading.main_thread():
         return False
-    return _in_terminal() or _in_notebook()
+    return _in_terminal() or in_notebook()
 
 
 def _in_terminal() -> bool:
     return sys.stderr is not None and sys.stderr.isatty()
-
-
-def _in_notebook() -> bool:
-    """Whether an IPython kernel runs this code; a shell in a terminal has no kernel."""
-    ipython = sys.modules.get("IPython")
-    shell = None if ipython is None else ipython.get_ipython()
-    return getattr(shell, "kernel", None) is not None
 
 
 @contextmanager

@@ -42,11 +42,9 @@ def verdict(posterior: Posterior) -> str:
         good = "The chains agree and are long enough: more draws would change these numbers little."
         approximate = posterior.settings.get("engine") == "pseudo"
         return f"{good} They are based on {ENGINES['pseudo']}." if approximate else good
-    n_draws = posterior.draws.n_draws
     return (
-        "The chains have not converged: treat these numbers as provisional. The reasons are below. "
-        f"To run longer: slabfield fit ... --draws {4 * n_draws}, or "
-        f"SpikeSlabMRF(n_draws={4 * n_draws})."
+        "The chains have not converged: treat these numbers as provisional, and resume the run. "
+        "The reasons are below."
     )
 
 
