@@ -32,7 +32,6 @@ from slabfield.io.atomic import write_atomically
 from slabfield.io.reading import read_table
 from slabfield.plots._threshold import readable_threshold
 from slabfield.posterior.convergence import Worst
-from slabfield.posterior.diagnostics import RUN_LONGER
 from slabfield.posterior.exports import write_edges, write_matrix
 from slabfield.validation import InputError, InputWarning, Message, Parameter, check_slab_prior
 from slabfield.validation.estimator_parameters import LIKELIHOODS, PRESETS
@@ -521,15 +520,26 @@ def test_a_warning_about_a_column_has_its_own_name(
     assert result.output.startswith(f"Warning: {expected}")
 
 
+def test_columns_can_be_left_out_by_several_options(
+    estimator: type[FakeEstimator], csv_file: Callable[..., Path], tmp_path: Path
+) -> None:
+    table = csv_file("a,b,c,d\n1,1,0,3\n1,0,0,1\n0,1,1,2\n")
+    options = ("--drop", "a", "--drop", "b", "--binarize", "d=2")
+    result = call("fit", table, "--out", tmp_path / "out", "--quiet", *options)
+    assert result.exit_code == 0, result.output
+    assert estimator.calls[0]["columns"] == ["c", "d"]
+
+
 @pytest.mark.parametrize("name", NAMED_LIKE_PARAMETERS)
 def test_warnings_of_a_posterior_name_options_and_leave_nodes_as_they_are(
     estimator: type[FakeEstimator], csv_file: Callable[..., Path], tmp_path: Path, name: str
 ) -> None:
-    message = Message("worst", "Worst: {worst}. {advice}.", {"worst": name, "advice": RUN_LONGER})
+    advice = Message("advice", "Set {n_draws}", {"n_draws": Parameter("n_draws")})
+    message = Message("worst", "Worst: {worst}. {advice}.", {"worst": name, "advice": advice})
     estimator.messages = (message,)
-    assert str(message) == f"Worst: {name}. Run longer (n_draws, n_warmup)."
+    assert str(message) == f"Worst: {name}. Set n_draws."
     result = call("fit", csv_file(), "--out", tmp_path / "out", "--quiet")
-    assert result.output == f"Warning: Worst: {name}. Run longer (--draws, --warmup).\n"
+    assert result.output == f"Warning: Worst: {name}. Set --draws.\n"
 
 
 @pytest.mark.parametrize("name", ["anwsers.csv", "nothing-like-it", "no/such/folder.csv"])

@@ -258,7 +258,7 @@ def test_results_and_progress_go_to_separate_streams(answers: Path, tmp_path: Pa
     for stream in (result.stdout, result.stderr):
         assert str(posterior.convergence.worst) in stream
     assert "\x1b" not in result.stdout + result.stderr
-    assert "Run longer (--draws, --warmup)" in result.stderr
+    assert "Resume the run." in result.stderr
     assert "n_draws" not in result.stderr
     assert (tmp_path / "out" / "posterior.nc").exists()
 

@@ -33,7 +33,10 @@ def one_flip(engine, sums, prior, state, block, table, plan, inclusion_stats, rn
     block.table[:] = 0.0
     for group in range(table.shape[1]):
         block.table[:, group % block.table.shape[1]] += table[:, group]
-    flip_edges(sums, prior, state, block, k, n_edges, 0, 0, plan, inclusion_stats, rng)
+    flip_edges(
+        None, sums, prior, state, block, block.table[: 1 << k], k, n_edges, 0, 0, plan,
+        inclusion_stats, rng,
+    )  # fmt: skip
 
 
 class Case:

@@ -518,3 +518,16 @@ def test_functions_are_found_after_their_modules_are_imported() -> None:
 def test_matplotlib_is_imported_with_the_first_plot() -> None:
     code = "import sys, slabfield.plots; assert 'matplotlib' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("notebook", [False, True])
+def test_figures_are_those_of_pyplot_in_a_notebook(
+    notebook: bool, monkeypatch: pytest.MonkeyPatch, posterior: Posterior
+) -> None:
+    """A cell shows the figures of pyplot; elsewhere they would pile up."""
+    monkeypatch.setattr("slabfield.plots._style.in_notebook", lambda: notebook)
+    plt.close("all")
+    plots.inclusion_matrix(posterior)
+    plots.convergence(posterior)
+    assert len(plt.get_fignums()) == 2 * notebook
+    plt.close("all")

@@ -193,7 +193,8 @@ def test_the_summary_counts_edges(posterior: Posterior) -> None:
 def test_the_verdict_says_what_to_do() -> None:
     short = made_up(5, n_draws=20)
     assert not short.converged
-    assert "--draws 80" in verdict(short)
+    assert "resume the run" in verdict(short)
+    assert "--" not in verdict(short)
     page = Page(make_page(short))
     assert "Not converged" in page.text
     for warning in short.warnings:

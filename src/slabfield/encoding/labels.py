@@ -56,7 +56,8 @@ def as_number(value: object) -> float | None:
     (99.0, 99.0, None, None)
     """
     if isinstance(value, str):
-        return float(value) if NUMBER.fullmatch(value.strip()) else None
+        text = value.strip()  # of characters that float does not take for blanks, too
+        return float(text) if NUMBER.fullmatch(text) else None
     if isinstance(value, (bool, np.bool_)):
         return None
     if isinstance(value, (int, float, np.integer, np.floating)):
