@@ -283,6 +283,14 @@ def test_which_files_come_in_chunks(tmp_path: Path) -> None:
     assert not comes_in_chunks(path, 5)
 
 
+def test_commas_and_points_in_one_column_are_words_in_any_chunk(tmp_path: Path) -> None:
+    path = tmp_path / "mixed.csv"
+    path.write_text("a;b\n0;1.0\n1;1,5\n0;1,5\n", encoding="utf-8")
+    whole, read = code_binary(read_table(path)), read_counted(path, chunk_rows=1)
+    assert read.variables == whole.variables
+    assert whole.variables[1].labels == ("1,5", "1.0")
+
+
 def test_the_command_line_counts_rows_of_large_files(
     table: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

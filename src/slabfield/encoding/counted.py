@@ -20,6 +20,7 @@ from slabfield.encoding.thresholds import Binarize
 from slabfield.io.decimal_commas import (
     check_decimal,
     convert_commas,
+    holds_text,
     looks_for_commas,
     notes_of_commas,
 )
@@ -252,6 +253,10 @@ def _text_chunks(
                     found = set(convert_commas(part, options.as_text, options.with_commas))
                     if not found <= options.with_commas:
                         raise _NewCommas(found)
+                    others = options.with_commas - options.as_text - found
+                    mixed = {name for name in others if name in part and holds_text(part[name])}
+                    if mixed:  # numbers with points, or words, which the whole column then is
+                        raise MixedColumns(mixed)
                 yield part
 
     return kept, chunks()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from slabfield.io.missing_marks import MISSING_MARKS
 from slabfield.validation.errors import InputError, Parameter, listed, shown_value
@@ -81,6 +81,20 @@ def convert_commas(
             table[name] = column.infer_objects()
             converted.append(str(name))
     return converted
+
+
+def holds_text(values: pd.Series[Any]) -> bool:
+    """Whether a column of text holds any that does not often stand for a missing answer.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from slabfield.io.decimal_commas import holds_text
+    >>> holds_text(pd.Series(["?", None])), holds_text(pd.Series(["?", "2.5"]))
+    (False, True)
+    """
+    distinct = values.dropna().unique().tolist()
+    return any(str(value).strip().casefold() not in MISSING_MARKS for value in distinct)
 
 
 def _numbers_in(distinct: Sequence[str], without_comma: bool) -> dict[str, float]:
