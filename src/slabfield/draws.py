@@ -69,7 +69,7 @@ class ChainDraws(NamedTuple):
 
     ``edges`` is sparse, (draws, parameters), and holds the parameters of present interactions;
     ``indicators`` is sparse and boolean, (draws, interactions). The columns of ``hyper`` are p0,
-    sigma0 and the log potential of the data.
+    the scale or scales of the slab, and the log potential of the data.
     """
 
     edges: Any
@@ -88,18 +88,38 @@ class ChainDraws(NamedTuple):
         return np.asarray(self.indicators.toarray())
 
 
+def edge_strengths(parameters: Any, interactions: Interactions) -> Any:
+    """Sparse array of one number for each present edge, from the parameters of present edges.
+
+    The only parameter of an edge, with its sign, or the norm of several. All parameters of a
+    present edge are stored, even zeros.
+    """
+    if interactions.n_parameters == len(interactions):
+        return parameters
+    start, sizes = interactions.group_start, np.diff(interactions.group_start)
+    edge = np.repeat(np.arange(len(interactions)), sizes)[parameters.indices]
+    first = np.flatnonzero(parameters.indices == start[edge])
+    several = sizes[edge[first]] > 1
+    norms = np.sqrt(np.add.reduceat(parameters.data**2, first)) if first.size else np.zeros(0)
+    values = np.where(several, norms, parameters.data[first])
+    indptr = np.searchsorted(first, parameters.indptr)
+    shape = (parameters.shape[0], len(interactions))
+    return sparse.csr_array((values, edge[first], indptr), shape=shape)
+
+
 class Draws:
     """Draws of all chains. Edges are in the order of ``interactions``.
 
     Only present edges are stored. ``present`` and ``coupling`` are dense arrays of all edges, and
-    :meth:`dense` returns those of some edges. Their first two axes are chain and draw.
+    :meth:`dense` returns those of some edges. Their first two axes are chain and draw. The coupling
+    of an edge with several parameters is their norm; :meth:`group` returns the parameters.
 
     Parameters
     ----------
     n_chains, n_draws : int
-    values : sparse array (chains * draws, n_edges)
-        Couplings of present edges. An edge is present where an entry is stored, even a zero.
-    bias : array (chains, draws, D)
+    parameters : sparse array (chains * draws, n_parameters)
+        Parameters of present edges, all of each, even zeros.
+    bias : array (chains, draws, n_biases)
     p0, sigma0, potential : array (chains, draws)
         ``potential`` is the log potential of the data: the log-likelihood without the log Z term.
     conditional_probability : array (n_edges,)
@@ -107,13 +127,22 @@ class Draws:
     log_bayes_factor, log_bayes_factor_mcse : array (n_edges,)
         Log Bayes factor of presence from conditional probabilities, and its Monte Carlo standard
         error; NaN where not recorded.
+    interactions : Interactions, optional
+        The candidate edges; by default all pairs of as many nodes as there are biases.
+    sigma0_nominal : array (chains, draws), optional
+        Slab scale of the edges with several parameters, where ``sigma0`` is that of the others.
+
+    Attributes
+    ----------
+    values : sparse array (chains * draws, n_edges)
+        Couplings of present edges. An edge is present where an entry is stored, even a zero.
     """
 
     def __init__(
         self,
         n_chains: int,
         n_draws: int,
-        values: Any,
+        parameters: Any,
         bias: Array,
         p0: Array,
         sigma0: Array,
@@ -121,8 +150,13 @@ class Draws:
         conditional_probability: Array,
         log_bayes_factor: Array,
         log_bayes_factor_mcse: Array,
+        interactions: Interactions | None = None,
+        sigma0_nominal: Array | None = None,
     ) -> None:
-        self.n_chains, self.n_draws, self.values = n_chains, n_draws, values
+        self.n_chains, self.n_draws, self.parameters = n_chains, n_draws, parameters
+        self.interactions = interactions or Interactions.pairs(bias.shape[-1])
+        self.values = edge_strengths(parameters, self.interactions)
+        self.sigma0_nominal = sigma0_nominal
         self.bias, self.p0, self.sigma0, self.potential = bias, p0, sigma0, potential
         self.conditional_probability = conditional_probability
         self.log_bayes_factor = log_bayes_factor
@@ -134,6 +168,7 @@ class Draws:
         chains: Sequence[ChainDraws],
         conditional_probabilities: Iterable[Array],
         evidence_means: Sequence[Array],
+        interactions: Interactions | None = None,
     ) -> Draws:
         """Combine the draws of several chains, and the statistics of their edges.
 
@@ -151,9 +186,11 @@ class Draws:
             np.stack([chain.bias for chain in chains]),
             hyper[..., 0],
             hyper[..., 1],
-            hyper[..., 2],
+            hyper[..., -1],
             total / len(chains),
             *log_ratio_and_error(evidence_means),
+            interactions,
+            hyper[..., 2] if hyper.shape[-1] > 3 else None,
         )
 
     @classmethod
@@ -165,22 +202,37 @@ class Draws:
         p0: Array,
         sigma0: Array,
         potential: Array,
+        interactions: Interactions | None = None,
+        sigma0_nominal: Array | None = None,
     ) -> Draws:
-        """Make draws from dense arrays whose first axes are chain and draw."""
-        n_chains, n_draws, n_edges = present.shape
-        values = sparse_where(present.reshape(-1, n_edges), coupling.reshape(-1, n_edges))
-        not_recorded = (np.full(n_edges, np.nan) for _ in range(3))
-        return cls(n_chains, n_draws, values, bias, p0, sigma0, potential, *not_recorded)
+        """Make draws from dense arrays whose first axes are chain and draw.
 
-    @cached_property
-    def interactions(self) -> Interactions:
-        """The candidate edges: all pairs of nodes."""
-        return Interactions.pairs(self.bias.shape[-1])
+        ``coupling`` has the parameters of all edges, and ``present`` the edges.
+        """
+        n_chains, n_draws, n_edges = present.shape
+        if interactions is not None:
+            stored = np.repeat(present, np.diff(interactions.group_start), axis=-1)
+        else:
+            stored = present
+        n_parameters = stored.shape[-1]
+        parameters = sparse_where(
+            stored.reshape(-1, n_parameters), coupling.reshape(-1, n_parameters)
+        )
+        not_recorded = (np.full(n_edges, np.nan) for _ in range(3))
+        return cls(
+            n_chains, n_draws, parameters, bias, p0, sigma0, potential, *not_recorded,
+            interactions, sigma0_nominal,
+        )  # fmt: skip
 
     @property
     def n_edges(self) -> int:
         """Number of candidate edges."""
         return int(self.values.shape[1])
+
+    def group(self, edge: int) -> Array:
+        """Parameters of one edge, dense, (chains, draws, size of its group)."""
+        part = self.parameters[:, self.interactions.group(edge)].toarray()
+        return np.asarray(part).reshape(self.n_chains, self.n_draws, -1)
 
     @property
     def n_present(self) -> NDArray[np.int64]:

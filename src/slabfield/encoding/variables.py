@@ -12,7 +12,7 @@ import numpy as np
 
 from slabfield.encoding.missing_codes import AnswerRange
 
-KINDS = ("binary",)
+KINDS = ("binary", "ordinal", "blume-capel", "nominal")
 """Kinds of variable that models know."""
 
 READERS: dict[str, tuple[type, Callable[[str], object]]] = {
@@ -32,13 +32,13 @@ class Variable:
     ----------
     name : str
         Name of the column, and of the node.
-    kind : {"binary"}
+    kind : {"binary", "ordinal", "blume-capel", "nominal"}
         What the model makes of the levels.
     labels : tuple
         The labels, in the order of their codes 0, 1, ...; None stands for a label that never
         occurs, as in a constant column. Of a column that was cut, the two sides of the cut.
     scores : tuple of float
-        The number that a model uses for each label.
+        The number that a model uses for each label; none for a nominal variable.
     threshold : float, optional
         Where a column of numbers was cut; None where labels are encoded.
     na_values : tuple, optional
@@ -48,6 +48,11 @@ class Variable:
     answers : AnswerRange, optional
         Range of the values of a column that was cut, by which missing codes are recognized in new
         rows.
+    positions : tuple of int
+        Place of each label in the order of all levels: 0, 1, ... by default. A level that never
+        occurs has no label, but keeps its place.
+    reference : int, optional
+        Position of the reference level of a Blume-Capel variable.
 
     Examples
     --------
@@ -55,6 +60,8 @@ class Variable:
     >>> sleep = Variable.binary("sleep", ("no", "yes"))
     >>> sleep.scores, sleep.n_levels
     ((0.0, 1.0), 2)
+    >>> Variable("mood", "ordinal", (1, 2, 4), (0.0, 1.0, 3.0), positions=(0, 1, 3)).score_step
+    1.0
     >>> Variable.from_record(sleep.as_record()) == sleep
     True
     """
@@ -67,21 +74,41 @@ class Variable:
     na_values: tuple[str | float, ...] | None = None
     levels: tuple[str | float, ...] | None = None
     answers: AnswerRange | None = None
+    positions: tuple[int, ...] = ()
+    reference: int | None = None
 
     def __post_init__(self) -> None:
+        if not self.positions:
+            object.__setattr__(self, "positions", tuple(range(self.n_levels)))
         if self.kind not in KINDS:
             raise ValueError(f"variable {self.name!r} of unknown kind {self.kind!r}")
-        if len(self.labels) != len(self.scores):
+        if len(self.scores) != (self.n_levels if self.is_scored else 0):
             raise ValueError(
-                f"{len(self.labels)} labels but {len(self.scores)} scores of {self.name!r}"
+                f"{self.n_levels} labels but {len(self.scores)} scores of {self.name!r}"
             )
+        if len(self.positions) != self.n_levels:
+            raise ValueError(f"{len(self.positions)} positions of {self.n_levels} labels")
         if self.kind == "binary" and self.n_levels != 2:
             raise ValueError(f"{self.n_levels} labels of the binary variable {self.name!r}")
+        if (self.kind == "blume-capel") != (self.reference is not None):
+            raise ValueError(f"{self.kind} variable {self.name!r} with reference {self.reference}")
 
     @property
     def n_levels(self) -> int:
         """Number of labels, those that never occur included."""
         return len(self.labels)
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether levels have an order and a score each, so that couplings have a sign."""
+        return self.kind != "nominal"
+
+    @property
+    def score_step(self) -> float:
+        """Mean difference of the scores of adjacent levels; NaN for a nominal variable."""
+        if not self.is_scored:
+            return float("nan")
+        return (self.scores[-1] - self.scores[0]) / (self.positions[-1] - self.positions[0])
 
     @classmethod
     def binary(
@@ -112,6 +139,8 @@ class Variable:
             "na_values": None if self.na_values is None else list(self.na_values),
             "levels": None if self.levels is None else list(self.levels),
             "answers": None if self.answers is None else [_plain(x) for x in self.answers],
+            "positions": list(self.positions),
+            "reference": self.reference,
         }
 
     @classmethod
@@ -129,6 +158,8 @@ class Variable:
             _optional_tuple(record["na_values"]),
             _optional_tuple(record["levels"]),
             None if answers is None else AnswerRange(*answers),
+            tuple(int(position) for position in record["positions"]),
+            None if record["reference"] is None else int(record["reference"]),
         )
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from slabfield.models.interactions import Integers, Interactions
+from slabfield.models.level_field import LevelField
 from slabfield.models.protocol import Array, Model, Sums
 
 
@@ -227,22 +228,17 @@ class PairwiseLevels(Model):
             float(weights.sum()), np.concatenate(bias), np.concatenate([*coupling, np.zeros(0)])
         )
 
+    def field(self, bias: Array, coupling: Array) -> LevelField:
+        """Field with these parameters."""
+        return LevelField(self, bias, coupling)
+
     def log_potential(self, rows: Any, bias: Array, coupling: Array) -> Array:
         """Unnormalized log probability of each row."""
-        biases, couplings = self.statistics(rows)
-        total: Array = biases @ bias + couplings @ coupling
-        return total
+        return self.field(bias, coupling).log_potential(rows)
 
     def conditional(self, node: int, rows: Any, bias: Array, coupling: Array) -> Array:
         """Probability of each level of a node given the rest of each row."""
-        x = np.array(rows, dtype=np.int64)
-        logits = np.empty((len(x), self.nodes[node].n_levels))
-        for level in range(logits.shape[1]):
-            x[:, node] = level
-            logits[:, level] = self.log_potential(x, bias, coupling)
-        weights = np.exp(logits - logits.max(axis=1, keepdims=True))
-        probabilities: Array = weights / weights.sum(axis=1, keepdims=True)
-        return probabilities
+        return self.field(bias, coupling).conditional(node, rows)
 
     def features(self, rows: Any, weights: Array | None = None) -> LevelFeatures:
         """Return flat arrays for compiled loops, with embeddings centered at the rows' means."""

@@ -1,0 +1,44 @@
+"""The pairwise model of a table's variables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from slabfield.encoding.variables import Variable
+from slabfield.models.binary import BinaryPairwise
+from slabfield.models.levels import (
+    NodeFeatures,
+    PairwiseLevels,
+    blume_capel_features,
+    nominal_features,
+    ordinal_features,
+)
+
+FEATURES: dict[str, Callable[[Variable], NodeFeatures]] = {
+    "binary": lambda variable: ordinal_features(variable.scores),
+    "ordinal": lambda variable: ordinal_features(variable.scores),
+    "blume-capel": lambda variable: blume_capel_features(
+        variable.scores, variable.positions, variable.reference or 0
+    ),
+    "nominal": lambda variable: nominal_features(variable.n_levels),
+}
+"""Features of a node, by the kind of its variable."""
+
+
+def pairwise_model(variables: Sequence[Variable]) -> BinaryPairwise | PairwiseLevels:
+    """Return the model in which all pairs of the variables are candidate edges.
+
+    Examples
+    --------
+    >>> from slabfield.encoding import Variable
+    >>> from slabfield.models.pairwise import pairwise_model
+    >>> sleep = Variable.binary("sleep", (0, 1))
+    >>> pairwise_model([sleep, sleep])
+    BinaryPairwise(n_nodes=2)
+    >>> place = Variable("place", "nominal", ("north", "south", "west"), ())
+    >>> pairwise_model([sleep, place]).interactions.n_parameters
+    2
+    """
+    if all(variable.kind == "binary" for variable in variables):
+        return BinaryPairwise(len(variables))
+    return PairwiseLevels([FEATURES[variable.kind](variable) for variable in variables])
