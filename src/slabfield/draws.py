@@ -218,10 +218,10 @@ class Draws:
         parameters = sparse_where(
             stored.reshape(-1, n_parameters), coupling.reshape(-1, n_parameters)
         )
-        not_recorded = (np.full(n_edges, np.nan) for _ in range(3))
+        nan = np.full(n_edges, np.nan)
         return cls(
-            n_chains, n_draws, parameters, bias, p0, sigma0, potential, *not_recorded,
-            interactions, sigma0_nominal,
+            n_chains, n_draws, parameters, bias, p0, sigma0, potential, nan, nan.copy(),
+            nan.copy(), interactions, sigma0_nominal,
         )  # fmt: skip
 
     @property
