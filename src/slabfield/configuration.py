@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import sqrt
 
-# Nodes up to which the exact likelihood is summed
-EXACT_MAX_NODES = 20
+# Joint states up to which the exact likelihood is summed: 20 binary nodes, 8 of five levels
+EXACT_MAX_STATES = 1 << 20
 # Parameters up to which the preconditioner can be a full matrix
 FULL_MAX_PARAMETERS = 2_000
 # Largest trustworthy noise variance of undecided log odds
@@ -115,13 +115,13 @@ def pseudo(weight: float = 0.5) -> Settings:
     )  # fmt: skip
 
 
-def settings_for(likelihood: str, preset: str, n_rows: float, n_nodes: int) -> Settings:
-    """Return the settings of a preset; likelihood "auto" is exact up to ``EXACT_MAX_NODES``.
+def settings_for(likelihood: str, preset: str, n_rows: float, n_states: int) -> Settings:
+    """Return the settings of a preset; likelihood "auto" is exact up to ``EXACT_MAX_STATES``.
 
     The paper's algorithm uses particles unless the exact likelihood is asked for.
     """
     if likelihood == "auto":
-        small = preset == "default" and n_nodes <= EXACT_MAX_NODES
+        small = preset == "default" and n_states <= EXACT_MAX_STATES
         likelihood = "exact" if small else "particles"
     presets: dict[tuple[str, str], Callable[[], Settings]] = {
         ("default", "exact"): default_exact,

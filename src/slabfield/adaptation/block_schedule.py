@@ -8,12 +8,11 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from slabfield.adaptation.associations import association
 from slabfield.adaptation.edge_swaps import SwapCandidate, swap_blocks
 from slabfield.likelihood.blocks import MOST_NODES
 from slabfield.models.interactions import Interactions
-from slabfield.models.protocol import Sums
 from slabfield.moves.block_sweep import Plan
-from slabfield.moves.chain_state import ChainState
 from slabfield.moves.edge_gibbs import MOST_EDGES, InclusionStats
 from slabfield.problem import Problem
 
@@ -57,17 +56,18 @@ PLACES = [(low, high) for high in range(PARTICLE_BLOCK) for low in range(high)]
 """Positions, within a block, of the two nodes of the edge at each position."""
 
 
-def all_pairs_plan(k: int, sums: Sums, ends: tuple[NDArray[np.int64], NDArray[np.int64]]) -> Plan:
+def all_pairs_plan(k: int, problem: Problem) -> Plan:
     """Return the plan of a sweep over all pairs, in which every edge may be flipped.
 
     Each node is grouped with the nodes most correlated with it in the data, since their edges are
     the ones that may substitute for each other.
     """
-    score = screen(sums, ends)
+    model = problem.model
+    score = association(model, problem)
     every = np.ones(score.size, np.bool_)
     blocks = np.zeros((0, k), np.int64)
-    moves = list_moves([], len(blocks))
-    return Plan(blocks, 0, every, *moves, every, N_FLIPS, most_tied(score, ends, sums.bias.size, k))
+    moves, together = list_moves([], len(blocks)), most_tied(score, model.ends, model.n_nodes, k)
+    return Plan(blocks, 0, every, *moves, every, N_FLIPS, together)
 
 
 def most_tied(
@@ -88,16 +88,6 @@ def flips_needed(probability: NDArray[np.float64], wanted: float) -> int:
     density = float(np.mean(probability))
     mixed = max(2 * density * (1 - density), 1e-9)
     return int(np.clip(round(wanted / mixed), 1, MOST_FLIPS))
-
-
-def screen(sums: Sums, ends: tuple[NDArray[np.int64], NDArray[np.int64]]) -> NDArray[np.float64]:
-    """Squared correlation of every pair in the data times the number of rows."""
-    mean = (sums.bias + 0.5) / (sums.n_rows + 1.0)
-    first, second = ends
-    joint = sums.coupling / sums.n_rows - mean[first] * mean[second]
-    variance = mean * (1 - mean)
-    score: NDArray[np.float64] = sums.n_rows * joint**2 / (variance[first] * variance[second])
-    return score
 
 
 def make_plan(
@@ -152,7 +142,7 @@ def plan_for_particles(
     Parameters
     ----------
     score : array (n_edges,)
-        Squared correlations from :func:`screen`.
+        Squared correlations from :func:`slabfield.adaptation.associations.association`.
     probability : array (n_edges,)
         Estimates of inclusion probabilities.
     present : array of int
@@ -170,7 +160,8 @@ def plan_for_particles(
     # certain edges too: updated one by one, each would need a block table of its own
     left = (probability >= DECIDED) & ~covered_by(stars, n_nodes, probability.size)
     blocks = np.concatenate([stars, cover(ends[0][left], ends[1][left], n_nodes, k)])
-    blocks = np.concatenate([blocks, swap_blocks(list(swaps), blocks, n_nodes, k)])
+    swaps = [swap for swap in swaps if len(swap.nodes) <= k]
+    blocks = np.concatenate([blocks, swap_blocks(swaps, blocks, n_nodes, k)])
     # successive blocks should share few nodes: particles catch up while others are updated
     blocks = blocks[np.random.default_rng(0).permutation(len(blocks))]
     every = np.ones(probability.size, np.bool_)
@@ -183,7 +174,7 @@ def planned(problem: Problem, inclusion_stats: InclusionStats, k: int) -> Plan:
     """Return a plan from the statistics of visited edges and the correlations of the others."""
     model = problem.model
     probability = inclusion_stats.mean_probability
-    score = screen(problem.sums, model.ends)
+    score = association(model, problem)
     priority = np.where(
         inclusion_stats.visits > 0, probability * (1 - probability), score / (1e3 + score)
     )
@@ -195,13 +186,12 @@ def planned_for_particles(
     problem: Problem,
     inclusion_stats: InclusionStats,
     k: int,
-    state: ChainState,
+    present: NDArray[np.integer],
     swaps: Sequence[SwapCandidate] = (),
 ) -> Plan:
     """Return a plan from the inclusion statistics and the edges that are present."""
     model = problem.model
-    score = screen(problem.sums, model.ends)
-    present = state.members[: state.n_members[0]]
+    score = association(model, problem)
     probability = inclusion_stats.mean_probability
     return plan_for_particles(score, probability, present, model.ends, model.n_nodes, k, swaps)
 

@@ -19,14 +19,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slabfield.likelihood.blocks import ParticleBlocks
-from slabfield.models.protocol import Sums
+from slabfield.adaptation.associations import particle_scores, score_covariance
 from slabfield.moves.chain_state import ChainState
 from slabfield.moves.iteration import advance_engine
+from slabfield.problem import Problem
 
 Array = NDArray[np.floating]
 Integers = NDArray[np.int64]
-Ends = tuple[Integers, Integers]
 Edges = tuple[tuple[int, int], ...]
 
 
@@ -75,15 +74,14 @@ class SwapContext(NamedTuple):
     slab: float
 
 
-def field_covariance(engine: ParticleBlocks, state: ChainState, rng: np.random.Generator) -> Array:
-    """Estimate the covariances of all nodes under the state's field from swept particles."""
-    states = engine.states
-    d, n_particles = states.shape
+def field_covariance(engine: Any, state: ChainState, rng: np.random.Generator) -> Array:
+    """Estimate the covariances of all scores under the state's field from swept particles."""
+    d, n_particles = engine.states.shape
     joint, mean = np.zeros((d, d), np.float32), np.zeros(d, np.float32)
     for sweep in range(COVARIANCE_SWEEPS):
         advance_engine(engine, state, rng)
         if sweep % SWEEPS_PER_SAMPLE == SWEEPS_PER_SAMPLE - 1:
-            single = states.astype(np.float32)
+            single = particle_scores(engine)
             joint += (single @ single.T) / n_particles
             mean += single.mean(axis=1)
     n = COVARIANCE_SWEEPS // SWEEPS_PER_SAMPLE
@@ -92,22 +90,20 @@ def field_covariance(engine: ParticleBlocks, state: ChainState, rng: np.random.G
     return joint
 
 
-def find_swaps(sums: Sums, fitted: Array, state: ChainState, ends: Ends) -> list[SwapCandidate]:
+def find_swaps(problem: Problem, fitted: Array, state: ChainState) -> list[SwapCandidate]:
     """Find edges that change only together, or only with couplings that follow.
 
     Parameters
     ----------
     fitted : array (n_nodes, n_nodes)
         Covariances under the state's field, from :func:`field_covariance`.
-    ends : pair of arrays
-        Nodes of every edge.
 
     Returns
     -------
     list of SwapCandidate
         Swaps of two and of four edges, then of one; each kind sorted by the log odds lost.
     """
-    context = swap_context(sums, fitted, state, ends)
+    context = swap_context(problem, fitted, state)
     together, alone = find_pairs(context)
     most = SWAPS_PER_NODE * len(fitted)
     found = [sorted(kind)[:most] for kind in (together + find_fours(context), alone)]
@@ -127,22 +123,24 @@ def found_repeatedly(searches: list[list[SwapCandidate]]) -> list[SwapCandidate]
     return [swaps for these, swaps in forms.items() if times[these] >= LEAST_FOUND]
 
 
-def swap_context(sums: Sums, fitted: Array, state: ChainState, ends: Ends) -> SwapContext:
-    """Return the matrices on which the log odds of edges depend."""
-    n, d = sums.n_rows, sums.bias.size
-    mean = (sums.bias + 0.5) / (n + 1.0)
-    covariance, coupling = np.zeros((d, d), np.float32), np.zeros((d, d), np.float32)
-    covariance[ends] = sums.coupling / n - mean[ends[0]] * mean[ends[1]]
-    coupling[ends] = state.coupling
-    covariance, coupling = covariance + covariance.T, coupling + coupling.T
-    gradient, variance = np.float32(n) * (covariance - fitted), mean * (1 - mean)
-    deviation = np.sqrt(variance).astype(np.float32)
+def swap_context(problem: Problem, fitted: Array, state: ChainState) -> SwapContext:
+    """Return the matrices on which the log odds of edges depend.
+
+    Edges with several parameters count as absent, and their nodes are tied to no other.
+    """
+    model, n = problem.model, problem.sums.n_rows
+    d, starts = model.n_nodes, model.group_start
+    covariance = score_covariance(model, problem)
+    coupling = np.where(np.diff(starts) == 1, state.coupling[starts[:-1]], 0.0)
+    coupling = model.interactions.as_matrix(coupling.astype(np.float32))
+    gradient = np.float32(n) * (covariance - fitted)
+    deviation = np.sqrt(np.maximum(np.diag(covariance), np.float32(1e-12)))
     correlation = np.abs(covariance) / deviation[:, None] / deviation
+    np.fill_diagonal(correlation, 0.0)
     least = np.partition(correlation, max(d - MOST_TIES, 0), axis=1)[:, max(d - MOST_TIES, 0)]
     strong = correlation >= np.maximum(least, LEAST_TIE)[:, None]
     tied = strong | strong.T
-    covariance[np.diag_indices(d)] = variance
-    p0, sigma0 = state.hyper
+    p0, sigma0 = state.hyper[:2]
     prior_odds = math.log(max(p0, 1e-12) / max(1 - p0, 1e-12))
     return SwapContext(n, covariance, gradient, coupling, tied, prior_odds, sigma0**-2)
 

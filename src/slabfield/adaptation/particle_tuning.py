@@ -7,25 +7,23 @@ Too few particles make log odds noisy; too few sweeps let them lag behind the pa
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import singledispatch
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slabfield.configuration import Settings
 from slabfield.kernels.block_particles import GROUPS
-from slabfield.kernels.gibbs import new_lists
-from slabfield.likelihood.blocks import (
-    LEAST_TREE_SWEEPS,
-    ParticleBlocks,
-    more_particles,
-    with_conditionals,
-)
+from slabfield.likelihood.blocks import LEAST_TREE_SWEEPS, ParticleBlocks
+from slabfield.likelihood.level_particles import LevelParticles
+from slabfield.likelihood.protocols import more_particles, with_buffers
 from slabfield.models.protocol import Sums
 from slabfield.moves.chain_state import ChainState
 from slabfield.moves.edge_gibbs import InclusionStats
 from slabfield.moves.iteration import advance_engine, sweep_particles
 
 Array = NDArray[np.float64]
+Particles = ParticleBlocks | LevelParticles
 
 # Fewest particles of a chain
 FEWEST_PARTICLES = 512
@@ -98,7 +96,7 @@ def gradient_noise_of(inclusion_stats: InclusionStats) -> float:
 
 
 def autocorrelation(
-    engine: ParticleBlocks,
+    engine: Particles,
     state: ChainState,
     nodes: NDArray[np.int64],
     n_sweeps: int,
@@ -127,7 +125,7 @@ def autocorrelation(
     return np.array([np.mean(row) if row.size else 0.0 for row in by_lag])
 
 
-def tuned_sweeps(engine: ParticleBlocks, state: ChainState, rng: np.random.Generator) -> float:
+def tuned_sweeps(engine: Particles, state: ChainState, rng: np.random.Generator) -> float:
     """Gibbs sweeps after a block that reach the target autocorrelation, within bounds."""
     most = WEIGHTED_SWEEPS if engine.weighted else PLAIN_SWEEPS
     nodes = rng.permutation(len(engine.states))[:AUTOCORRELATION_NODES]
@@ -137,13 +135,13 @@ def tuned_sweeps(engine: ParticleBlocks, state: ChainState, rng: np.random.Gener
     return float(wanted) if engine.weighted else wanted / NEAR_BLOCKS
 
 
-def tuned_tree_sweeps(engine: ParticleBlocks, state: ChainState, rng: np.random.Generator) -> int:
+def tuned_tree_sweeps(engine: Particles, state: ChainState, rng: np.random.Generator) -> int:
     """Tree sweeps per sweep of the chain that decorrelate the slowest nodes.
 
     Where many nodes move only together, the parameters would otherwise fit the noise of the
     particles before the particles could follow the parameters.
     """
-    engine = with_conditionals(engine)
+    engine = with_buffers(engine)
     slow = slowest_nodes(engine, state, rng)
     by_lag = autocorrelation(engine, state, slow, 2 * MOST_TREE_SWEEPS, sweep_particles, rng)
     low = np.flatnonzero(by_lag < SLOW_AUTOCORRELATION)
@@ -151,31 +149,31 @@ def tuned_tree_sweeps(engine: ParticleBlocks, state: ChainState, rng: np.random.
 
 
 def slowest_nodes(
-    engine: ParticleBlocks, state: ChainState, rng: np.random.Generator
+    engine: Particles, state: ChainState, rng: np.random.Generator
 ) -> NDArray[np.int64]:
     """Nodes of the highest autocorrelation over the fewest tree sweeps that are used."""
     before, states = engine.states.copy(), engine.states
     for _ in range(LEAST_TREE_SWEEPS):
         sweep_particles(engine, state, rng)
-    both = np.array([np.count_nonzero(b & s) for b, s in zip(before, states, strict=True)])
-    n = states.shape[1]
-    mean, now = before.mean(axis=1), states.mean(axis=1)
-    variance = np.sqrt(mean * (1 - mean) * now * (1 - now))
-    correlation = np.where(
-        variance > LEAST_VARIANCE, (both / n - mean * now) / np.maximum(variance, 1e-9), -1.0
+    product = np.array(
+        [b.astype(np.int64) @ s.astype(np.int64) for b, s in zip(before, states, strict=True)]
     )
+    mean, now = before.mean(axis=1), states.mean(axis=1)
+    variance = before.std(axis=1) * states.std(axis=1)
+    covariance = product / states.shape[1] - mean * now
+    correlation = np.where(variance > LEAST_VARIANCE, covariance / np.maximum(variance, 1e-9), -1.0)
     n_slow = max(int(SLOW_SHARE * len(states)), min(LEAST_SLOW, len(states)))
     return np.argsort(-correlation, kind="stable")[:n_slow]
 
 
 def tuned_particles(
-    engine: ParticleBlocks,
+    engine: Particles,
     settings: Settings,
     state: ChainState,
     inclusion_stats: InclusionStats,
     parts_left: int,
     rng: np.random.Generator,
-) -> ParticleBlocks:
+) -> Particles:
     """Tune the number of particles and how often they are swept."""
     excess, n = noise_excess(inclusion_stats, engine.weighted, parts_left), engine.states.shape[1]
     if settings.n_particles == 0 and excess > 1 and n < MOST_PARTICLES:
@@ -205,13 +203,14 @@ def undecided_share(inclusion_stats: InclusionStats) -> float:
     return max(float(np.mean(np.abs(inclusion_stats.mean_probability - 0.5) < 0.5 - CLEAR)), 0.25)
 
 
-def two_start_discrepancy(engine: ParticleBlocks) -> float:
+def two_start_discrepancy(engine: Particles) -> float:
     """Difference of the two halves of the particles in units of its sampling variance.
 
-    One half started from rows of the data, the other from noise. The mean over nodes of the squared
-    difference of their means over its variance; one where both halves have forgotten their start.
+    One half started from rows of the data, the other from noise. The mean over the levels of all
+    nodes, but the first of each, of the squared difference of their shares over its variance; one
+    where both halves have forgotten their start.
     """
-    states, importance = engine.states, engine.importance
+    states, importance = indicators(engine), engine.importance
     half = states.shape[1] // 2
     one = np.average(states[:, :half], axis=1, weights=importance[:half])
     other = np.average(states[:, half:], axis=1, weights=importance[half:])
@@ -220,39 +219,91 @@ def two_start_discrepancy(engine: ParticleBlocks) -> float:
     return float(np.mean((one - other) ** 2 / variance))
 
 
+@singledispatch
+def indicators(engine: Particles) -> NDArray[np.uint8]:
+    """Whether each particle is in each level of each node but its first: the states of bits."""
+    return np.asarray(engine.states)
+
+
+@indicators.register
+def level_indicators(engine: LevelParticles) -> NDArray[np.uint8]:
+    """One row for each level."""
+    n_levels = engine.features.n_levels
+    rows = [engine.states[i] == a for i, n in enumerate(n_levels) for a in range(1, n)]
+    return np.array(rows, dtype=np.uint8)
+
+
 def moment_misfit(
-    engine: ParticleBlocks, state: ChainState, sums: Sums, rng: np.random.Generator
+    engine: Particles, state: ChainState, sums: Sums, rng: np.random.Generator
 ) -> float:
     """Misfit of the pair moments of a state's field to the data; about one for a posterior draw.
 
-    Mean over present edges of the squared difference between the frequencies of both ends being 1
-    in the data and under the field, in units of its sampling variance. Parameters are held fixed
-    while particles are swept: where these lag behind, parameters have moved further than the data
-    allow. The particles are changed; pass a copy (:func:`copied_particles`) if the chain continues.
+    Mean over the features of present edges of the squared difference between their means in the
+    data and under the field, in units of its sampling variance. Parameters are held fixed while
+    particles are swept: where these lag behind, parameters have moved further than the data allow.
+    The particles are changed; pass a copy (``copied_particles``) if the chain continues.
     """
-    engine, n = with_conditionals(engine), engine.states.shape[1]
+    engine, n = with_buffers(engine), engine.states.shape[1]
     edges = state.members[: state.n_members[0]]
     if edges.size == 0:
         return 0.0
     for _ in range(MISFIT_BURN_IN):
         sweep_particles(engine, state, rng)
-    found = np.zeros(edges.size)
+    samples = []
     for _ in range(MISFIT_SAMPLES):
         for _ in range(MISFIT_SWEEPS):
             sweep_particles(engine, state, rng)
-        for k, alpha in enumerate(edges):
-            both = engine.states[engine.first[alpha]] & engine.states[engine.second[alpha]]
-            found[k] += np.count_nonzero(both) / (n * MISFIT_SAMPLES)
-    wanted = (sums.coupling[edges] + 0.5) / (sums.n_rows + 1.0)
-    distance = sums.n_rows * (found - wanted) ** 2 / (wanted * (1 - wanted))
+        samples.append(present_means(engine, edges))
+    found = sum(mean for mean, _ in samples) / MISFIT_SAMPLES
+    wanted, variance = wanted_means(engine, sums, edges, samples)
+    distance = sums.n_rows * (found - wanted) ** 2 / variance
     return max(float(np.mean(distance) - sums.n_rows / (n * MISFIT_SAMPLES)), 0.0)
 
 
-def copied_particles(engine: ParticleBlocks) -> ParticleBlocks:
-    """Return the engine with a copy of its particles."""
-    # neighbor lists are filled in when particles are swept
-    neighbors, weights, degree = new_lists(len(engine.states))
-    return engine._replace(
-        states=engine.states.copy(), streams=engine.streams.copy(),
-        neighbors=neighbors, weights=weights, degree=degree,
-    )  # fmt: skip
+Moments = tuple[Array, Array]
+"""Means and variances."""
+
+
+@singledispatch
+def present_means(engine: Particles, edges: NDArray[np.integer]) -> Moments:
+    """Mean and variance over the particles of the features of present edges: both ends are 1."""
+    pairs = zip(engine.first[edges], engine.second[edges], strict=True)
+    both = [np.count_nonzero(engine.states[i] & engine.states[j]) for i, j in pairs]
+    mean = np.array(both) / engine.states.shape[1]
+    return mean, mean * (1 - mean)
+
+
+@present_means.register
+def present_level_means(engine: LevelParticles, edges: NDArray[np.integer]) -> Moments:
+    """Products of the coordinates of embeddings."""
+    found = []
+    for alpha in edges:
+        i, j = engine.first[alpha], engine.second[alpha]
+        one, other = (
+            engine.embedded[engine.row_start[node] : engine.row_start[node + 1]].astype(np.float64)
+            for node in (i, j)
+        )
+        products = (one[:, None] * other).reshape(-1, one.shape[1])
+        found.append((products.mean(axis=1), products.var(axis=1)))
+    mean, variance = (np.concatenate(part) for part in zip(*found, strict=True))
+    return mean, variance
+
+
+@singledispatch
+def wanted_means(
+    engine: Particles, sums: Sums, edges: NDArray[np.integer], samples: list[Moments]
+) -> Moments:
+    """Means of the features of present edges in the data, and their variances in a row."""
+    wanted = (sums.coupling[edges] + 0.5) / (sums.n_rows + 1.0)
+    return wanted, wanted * (1 - wanted)
+
+
+@wanted_means.register
+def wanted_level_means(
+    engine: LevelParticles, sums: Sums, edges: NDArray[np.integer], samples: list[Moments]
+) -> Moments:
+    """The sums of the data have no squares: the variances are those of the particles."""
+    starts = engine.features.group_start
+    index = np.concatenate([np.arange(starts[a], starts[a + 1]) for a in edges])
+    variance = np.mean([variance for _, variance in samples], axis=0)
+    return sums.coupling[index] / sums.n_rows, np.maximum(variance, 0.5 / sums.n_rows)

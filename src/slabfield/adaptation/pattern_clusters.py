@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from slabfield.adaptation.block_schedule import screen
+from slabfield.adaptation.associations import association
 from slabfield.kernels.pattern_gibbs import Clusters, no_clusters
-from slabfield.models.protocol import Sums
+from slabfield.problem import Problem
 
 # Most nodes of a cluster
 MOST_NODES = 10
@@ -17,12 +17,10 @@ MOST_PATTERNS = 48
 LEAST_TIE = 4.0
 
 
-def find_clusters(
-    rows: NDArray[np.uint8], sums: Sums, ends: tuple[NDArray[np.int64], NDArray[np.int64]]
-) -> Clusters:
+def find_clusters(problem: Problem) -> Clusters:
     """Return clusters that cover every tied node, each grown by the strongest ties."""
-    n_nodes = sums.bias.size
-    ties = ties_of(sums, ends)
+    rows, n_nodes = problem.rows, problem.model.n_nodes
+    ties = ties_of(problem)
     clusters: list[tuple[list[int], NDArray[np.int64]]] = []
     covered = np.zeros(n_nodes, np.bool_)
     for i in np.argsort(-ties.sum(axis=1), kind="stable").tolist():
@@ -42,12 +40,13 @@ def find_clusters(
     )
 
 
-def ties_of(sums: Sums, ends: tuple[NDArray[np.int64], NDArray[np.int64]]) -> NDArray[np.float64]:
+def ties_of(problem: Problem) -> NDArray[np.float64]:
     """Absolute correlations of nodes that exclude or imply each other, and zero for others."""
+    sums, ends = problem.sums, problem.model.ends
     n, both = sums.n_rows, sums.coupling
     one, other = (sums.bias[nodes] for nodes in ends)
     fewest = np.minimum.reduce([both, one - both, other - both, n - one - other + both])
-    score = screen(sums, ends)
+    score = association(problem.model, problem)
     correlation = np.where((fewest < 0.5) & (score > LEAST_TIE**2), np.sqrt(score / n), 0.0)
     ties = np.zeros((sums.bias.size, sums.bias.size))
     ties[ends] = correlation

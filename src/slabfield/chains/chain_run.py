@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from math import inf
 from typing import Any, NamedTuple, Protocol
 
@@ -23,7 +23,7 @@ from slabfield.chains.checkpoint import (
     unpack,
 )
 from slabfield.chains.chunks import chunks
-from slabfield.chains.collapsed_chain import CollapsedChain, sizes_of
+from slabfield.chains.collapsed_chain import CollapsedChain
 from slabfield.chains.draw_buffer import DrawBuffer
 from slabfield.chains.paper_chain import PaperChain
 from slabfield.chains.run_clock import NEVER, Deadline
@@ -104,7 +104,7 @@ class Scheme(Protocol):
     def move_statistics(self, chain: Any) -> tuple[Any, InclusionStats | None]:
         """Return the widths of jumps, or the sums of conditional inclusion probabilities."""
 
-    def engine_bytes(self, n_rows: int, n_nodes: int, settings: Settings) -> int:
+    def engine_bytes(self, n_rows: int, n_levels: Sequence[int], settings: Settings) -> int:
         """Bytes of one chain's engine, for the estimate of a run's memory."""
 
 
@@ -186,7 +186,7 @@ class ChainRun:
         problem, settings = self.problem, self.settings
         self.n_warmed, self.n_warmup = 0, settings.n_warmup
         self.totals = np.zeros(len(Info._fields), dtype=np.int64)
-        self.buffer = DrawBuffer(sizes_of(problem))
+        self.buffer = DrawBuffer(problem.model)
         rng = chain_rng(self.seed, self.chain_index, self.attempt)
         own = complete(problem, rng)
         self.chain = self.scheme.start(own, settings, rng, self.chain_index)
@@ -396,7 +396,7 @@ class ChainRun:
     def __setstate__(self, state: dict[str, Any]) -> None:
         packed = state.pop("packed")
         vars(self).update(state)
-        self.buffer = DrawBuffer(sizes_of(self.problem))
+        self.buffer = DrawBuffer(self.problem.model)
         self._unpack(*packed)
 
     def update(self, packed: Packed) -> None:

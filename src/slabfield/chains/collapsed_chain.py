@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from slabfield.adaptation.particle_tuning import noise_of
 from slabfield.adaptation.starts import SparseState
+from slabfield.chains.draw_buffer import sizes_of
 from slabfield.configuration import Settings
 from slabfield.likelihood.protocols import with_buffers
 from slabfield.moves.block_sweep import Plan
@@ -74,19 +76,13 @@ class CollapsedEngine(Protocol):
     def diagnostics(self, chain: CollapsedChain) -> dict[str, Any]:
         """Return diagnostics that are computed when a chain has ended."""
 
-    def engine_bytes(self, n_rows: int, n_nodes: int, settings: Settings) -> int:
+    def engine_bytes(self, n_rows: int, n_levels: Sequence[int], settings: Settings) -> int:
         """Bytes of one chain's engine, for the estimate of a run's memory."""
-
-
-def sizes_of(problem: Problem) -> tuple[int, int, int]:
-    """Numbers of biases, of parameters of interactions, and of interactions."""
-    starts = problem.model.group_start
-    return problem.model.n_biases, int(starts[-1]), starts.size - 1
 
 
 def run_sweeps(chain: CollapsedChain, n_sweeps: int) -> None:
     """Run sweeps without keeping any state."""
-    chain.iterate(new_record(0, *sizes_of(chain.problem)), 0, 0, n_sweeps)
+    chain.iterate(new_record(0, *sizes_of(chain.problem.model)), 0, 0, n_sweeps)
 
 
 def with_new_stats(chain: CollapsedChain) -> CollapsedChain:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -107,6 +107,6 @@ def move_statistics(chain: CollapsedChain) -> tuple[None, InclusionStats]:
     return None, chain.inclusion_stats
 
 
-def engine_bytes(n_rows: int, n_nodes: int, settings: Settings) -> int:
+def engine_bytes(n_rows: int, n_levels: Sequence[int], settings: Settings) -> int:
     """Bytes of one chain's engine."""
-    return ENGINES[settings.engine].engine_bytes(n_rows, n_nodes, settings)
+    return ENGINES[settings.engine].engine_bytes(n_rows, n_levels, settings)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from slabfield.draws import ChainDraws, sparse_where, where_stored
+from slabfield.models.protocol import Model
 from slabfield.moves.iteration import Record, new_record
 
 # Entries of the dense array that compiled code writes draws into, at most
@@ -20,12 +21,19 @@ PART_ENTRIES = 1_000_000
 SERIES = ("p0", "sigma0", "potential", "density")
 
 
+def sizes_of(model: Model) -> tuple[int, int, int, int]:
+    """Numbers of biases, of parameters of interactions, of interactions, and of slab scales."""
+    interactions = model.interactions
+    return model.n_biases, interactions.n_parameters, len(interactions), model.n_scales
+
+
 class DrawBuffer:
     """Collects draws from compiled code in parts, and joins them on request."""
 
-    def __init__(self, sizes: tuple[int, int, int]) -> None:
-        self.sizes = sizes
-        self.most = max(1, PART_ENTRIES // max(sizes[1], 1))
+    def __init__(self, model: Model) -> None:
+        self.sizes = sizes_of(model)
+        self.group_sizes = np.diff(model.group_start)
+        self.most = max(1, PART_ENTRIES // max(self.sizes[1], 1))
         self.parts: list[ChainDraws] = []
 
     def new_part(self, n_draws: int) -> Record:
@@ -38,7 +46,9 @@ class DrawBuffer:
             edges = sparse_where(record.present, record.coupling)
             indicators = where_stored(edges)
         else:
-            edges, indicators = sparse.csr_array(record.coupling), sparse.csr_array(record.present)
+            stored = np.repeat(record.present, self.group_sizes, axis=1)
+            edges = sparse_where(stored, record.coupling)
+            indicators = sparse.csr_array(record.present)
         self.parts.append(ChainDraws(edges, indicators, record.bias, record.hyper))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -62,7 +72,8 @@ class DrawBuffer:
             parts = tuple(arrays[f"{name}_{part}"] for part in ("data", "indices", "indptr"))
             whole.append(sparse.csr_array(parts, shape=(n_draws, width)))
             whole[-1].check_format(full_check=True)
-        if arrays["bias"].shape[1:] != self.sizes[:1] or arrays["hyper"].shape != (n_draws, 3):
+        hyper_shape = (n_draws, self.sizes[3] + 2)
+        if arrays["bias"].shape[1:] != self.sizes[:1] or arrays["hyper"].shape != hyper_shape:
             raise ValueError("draws of another size")
         self.parts = [ChainDraws(whole[0], whole[1], arrays["bias"], arrays["hyper"])]
 
@@ -77,7 +88,7 @@ class DrawBuffer:
         if not parts:
             return np.zeros((0, 4))
         counts = [np.diff(part.indicators.indptr)[:, None] for part in parts]
-        hyper = [part.hyper[:, :3] for part in parts]
+        hyper = [part.hyper[:, [0, 1, -1]] for part in parts]
         return np.hstack([np.concatenate(hyper), np.concatenate(counts) / max(self.sizes[2], 1)])
 
     def draws(self) -> ChainDraws:

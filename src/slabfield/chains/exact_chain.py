@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import singledispatch
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -12,15 +15,18 @@ from slabfield.adaptation.block_schedule import (
     flips_needed,
 )
 from slabfield.adaptation.starts import small_field_state
-from slabfield.chains.collapsed_chain import CollapsedChain, sizes_of, with_new_stats
+from slabfield.chains.collapsed_chain import CollapsedChain, with_new_stats
+from slabfield.chains.draw_buffer import sizes_of
+from slabfield.chains.engine_parts import LEVEL_KINDS, exact_parts
 from slabfield.configuration import Settings
-from slabfield.likelihood.blocks import ExactBlocks, block_size, exact_blocks
+from slabfield.likelihood.blocks import ExactBlocks
 from slabfield.likelihood.quadratic_surrogate import QuadraticSurrogate, fit_surrogate
-from slabfield.moves.edge_gibbs import new_block, new_inclusion_stats
+from slabfield.moves.edge_gibbs import new_inclusion_stats
 from slabfield.moves.iteration import new_record
 from slabfield.problem import Problem
 
-KINDS: tuple[type, ...] = (ExactBlocks, QuadraticSurrogate)
+KINDS: tuple[type, ...] = (ExactBlocks, QuadraticSurrogate, *LEVEL_KINDS)
+Levels = Sequence[int]
 
 # States of the chain to which the quadratic surrogate is fitted
 SURROGATE_STATES = 32
@@ -34,31 +40,35 @@ def start(
     problem: Problem, settings: Settings, rng: np.random.Generator, kind: str
 ) -> CollapsedChain:
     """Return a chain with the exact likelihood of a small field."""
-    model = problem.model
-    state, k = small_field_state(problem, kind, rng), block_size(model.n_nodes)
-    block = new_block(problem.sums.bias / problem.sums.n_rows, k, 1)
+    state, parts = small_field_state(problem, kind, rng), exact_parts(problem.model, problem)
     return CollapsedChain(
-        problem, settings, exact_blocks(model), state, block,
-        all_pairs_plan(k, problem.sums, model.ends), new_inclusion_stats(model.n_interactions), rng,
+        problem, settings, parts.engine, state, parts.block,
+        all_pairs_plan(parts.block_nodes, problem),
+        new_inclusion_stats(problem.model.n_interactions), rng,
     )  # fmt: skip
 
 
 def adapt(chain: CollapsedChain, parts_left: int) -> CollapsedChain:
     """Fit the surrogate, and choose the number of flips per sweep."""
     fresh = with_new_stats(chain)
-    engine = with_surrogate(chain, parts_left)
+    engine = adapted_engine(chain.engine, chain, parts_left)
     n_flips = flips_needed(chain.inclusion_stats.mean_probability, MIXED_FLIPS_PER_SWEEP)
     return fresh._replace(engine=engine, plan=chain.plan._replace(n_flips=n_flips))
 
 
-def with_surrogate(chain: CollapsedChain, parts_left: int) -> ExactBlocks:
+@singledispatch
+def adapted_engine(engine: Any, chain: CollapsedChain, parts_left: int) -> Any:
+    """Adapt the engine to the states of the chain; by default there is nothing to adapt."""
+    return engine
+
+
+@adapted_engine.register
+def with_surrogate(engine: ExactBlocks, chain: CollapsedChain, parts_left: int) -> ExactBlocks:
     """Fit the quadratic surrogate to states of the chain, if its transitions are accepted.
 
     First in the middle of warm-up; then again at its end, if the acceptance rate was high enough.
     """
-    problem = chain.problem
-    engine: ExactBlocks = chain.engine
-    surrogate = engine.surrogate
+    problem, surrogate = chain.problem, engine.surrogate
     if parts_left not in (0, 2):
         return engine
     probability = TRANSITION_RATES[0][1]
@@ -69,7 +79,7 @@ def with_surrogate(chain: CollapsedChain, parts_left: int) -> ExactBlocks:
         )
     if probability == 0.0:
         return engine._replace(transition_probability=0.0)
-    states = new_record(SURROGATE_STATES, *sizes_of(problem))
+    states = new_record(SURROGATE_STATES, *sizes_of(problem.model))
     chain.iterate(states, 0, SURROGATE_STATES, SWEEPS_PER_STATE)
     n_rows, precision = problem.sums.n_rows, problem.prior.bias_precision
     fitted = fit_surrogate(surrogate, states.bias, states.coupling, n_rows, precision)
@@ -78,10 +88,22 @@ def with_surrogate(chain: CollapsedChain, parts_left: int) -> ExactBlocks:
 
 
 def summary(chain: CollapsedChain) -> dict[str, Any]:
+    """Return the adapted settings of the engine."""
+    return engine_summary(chain.engine)
+
+
+@singledispatch
+def engine_summary(engine: Any) -> dict[str, Any]:
+    """Return nothing, by default."""
+    return {}
+
+
+@engine_summary.register
+def surrogate_summary(engine: ExactBlocks) -> dict[str, Any]:
     """Return how often surrogate transitions are tried, and accepted."""
-    proposed, accepted = chain.engine.surrogate.count.tolist()
+    proposed, accepted = engine.surrogate.count.tolist()
     return {
-        "transition_probability": chain.engine.transition_probability,
+        "transition_probability": engine.transition_probability,
         "acceptance_rate": accepted / max(proposed, 1),
     }
 
@@ -91,6 +113,7 @@ def diagnostics(chain: CollapsedChain) -> dict[str, Any]:
     return {}
 
 
-def engine_bytes(n_rows: int, n_nodes: int, settings: Settings) -> int:
+def engine_bytes(n_rows: int, n_levels: Levels, settings: Settings) -> int:
     """Bytes of the engine: tables of all states, and the surrogate."""
-    return 32 * (1 << n_nodes) + 40 * (n_nodes * (n_nodes - 1) // 2) ** 2
+    n_nodes = len(n_levels)
+    return 32 * prod(n_levels) + 40 * (n_nodes * (n_nodes - 1) // 2) ** 2

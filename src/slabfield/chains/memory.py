@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from slabfield.chains.chain_run import scheme_of
@@ -53,31 +53,35 @@ class Memory(NamedTuple):
 
 
 def memory_needed(
-    n_rows: int, n_nodes: int, settings: Settings, n_chains: int, n_draws: int
+    n_rows: int, n_levels: Sequence[int], settings: Settings, n_chains: int, n_draws: int
 ) -> Memory:
     """Estimate the peak memory of a run.
 
     Parameters
     ----------
-    n_rows, n_nodes : int
-        Size of the table; equal rows count once.
+    n_rows : int
+        Rows of the table; equal rows count once.
+    n_levels : sequence of int
+        Number of levels of every node.
     n_chains, n_draws : int
         Number of chains, and of draws per chain.
     """
-    d, n_edges = n_nodes, n_nodes * (n_nodes - 1) // 2
+    d = len(n_levels)
+    n_edges = d * (d - 1) // 2
     words = -(-d // 64)
     at_a_time = min(n_rows, ROWS_AT_A_TIME)
     data = n_rows * (3 * d + d // 8 + 24 * words + 48) + 24 * at_a_time * d + FIXED_BYTES
-    each = BYTES_PER_EDGE * n_edges + scheme_of(settings).engine_bytes(n_rows, d, settings)
+    each = BYTES_PER_EDGE * n_edges + scheme_of(settings).engine_bytes(n_rows, n_levels, settings)
     present = min(n_edges, EDGES_PER_NODE * d)
-    kept = n_draws * (BYTES_PER_PRESENT_EDGE * present + 4 * 8 * (d + 3))
+    n_biases = sum(n_levels) - d
+    kept = n_draws * (BYTES_PER_PRESENT_EDGE * present + 4 * 8 * (n_biases + 3))
     dense = 10 * min(PART_ENTRIES, max(n_draws, 1) * n_edges)
     return Memory(data, n_chains * each, n_chains * (kept + dense))
 
 
 def check_memory(
     n_rows: int,
-    n_nodes: int,
+    n_levels: Sequence[int],
     settings: Settings,
     n_chains: int,
     n_draws: int,
@@ -87,19 +91,20 @@ def check_memory(
 
     Parameters
     ----------
-    n_rows, n_nodes, settings, n_chains, n_draws
+    n_rows, n_levels, settings, n_chains, n_draws
         As for :func:`memory_needed`.
     limit : int, optional
         Bytes that the run may take; by default the memory that is available now.
     """
-    need = memory_needed(n_rows, n_nodes, settings, n_chains, n_draws)
+    need, n_nodes = memory_needed(n_rows, n_levels, settings, n_chains, n_draws), len(n_levels)
     given = limit is not None
     allowed = limit if limit is not None else available_memory()
     if allowed is None or need.total <= allowed:
         return need
 
     def fits(rows: int, nodes: int, draws: int) -> bool:
-        return memory_needed(rows, nodes, settings, n_chains, draws).total <= allowed
+        some = n_levels[:nodes]
+        return memory_needed(rows, some, settings, n_chains, draws).total <= allowed
 
     draws = _most(n_draws, lambda draws: fits(n_rows, n_nodes, draws))
     rows = _most(n_rows, lambda rows: fits(rows, n_nodes, n_draws))
@@ -152,8 +157,8 @@ def state_memory(
     verbose : bool
         Whether to print to standard error that the run may take most of the memory.
     """
-    limit, (n_rows, n_nodes) = check_memory_limit(max_memory), table.rows.shape
-    need = check_memory(n_rows, n_nodes, settings, n_chains, settings.n_draws, limit)
+    limit, n_levels = check_memory_limit(max_memory), [v.n_levels for v in table.variables]
+    need = check_memory(len(table.rows), n_levels, settings, n_chains, settings.n_draws, limit)
     text = f"{settings.n_draws} draws of {n_chains} chains take up to {shown_bytes(need.total)}"
     logging.getLogger("slabfield").info("%s.", text)
     allowed = limit if limit is not None else available_memory()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from slabfield.adaptation.preconditioner import Averages
 from slabfield.adaptation.starts import random_state
 from slabfield.chains import exact_chain
 from slabfield.chains.chunks import chunks
-from slabfield.chains.collapsed_chain import sizes_of
+from slabfield.chains.draw_buffer import sizes_of
 from slabfield.configuration import Settings
 from slabfield.likelihood.exact_moments import BinaryTable, StateTable, exact_engine
 from slabfield.likelihood.feature_moments import row_variances
@@ -163,7 +163,7 @@ def warming(
     Variances are averaged over the last two thirds.
     """
     problem, settings = chain.problem, chain.settings
-    empty = new_record(0, *sizes_of(problem))
+    empty = new_record(0, *sizes_of(problem.model))
     n_segments = min(settings.n_warmup, WARMUP_SEGMENTS)
     bounds = np.linspace(0, settings.n_warmup, n_segments + 1).astype(int).tolist()
     for segment in range(n_segments):
@@ -184,9 +184,10 @@ def warming(
             yield chain, done
 
 
-def engine_bytes(n_rows: int, n_nodes: int, settings: Settings) -> int:
+def engine_bytes(n_rows: int, n_levels: Sequence[int], settings: Settings) -> int:
     """Bytes of the engine: tables of all states, or particles and the rows they restart from."""
+    n_nodes = len(n_levels)
     if settings.engine == "exact":
-        return exact_chain.engine_bytes(n_rows, n_nodes, settings)
+        return exact_chain.engine_bytes(n_rows, n_levels, settings)
     restart = 4 * n_nodes * n_rows if settings.restart else 0
     return settings.n_particles * (8 * n_nodes + 64) + restart

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,6 @@ from slabfield.adaptation.block_schedule import (
     FLIPS_PER_NODE,
     FULL_NODES,
     MIXED_FLIPS_PER_SWEEP,
-    PARTICLE_BLOCK,
     SCOUTING_FLIPS,
     all_pairs_plan,
     flips_needed,
@@ -28,7 +28,7 @@ from slabfield.adaptation.particle_tuning import (
     FIRST_SWEEPS,
     MOST_PARTICLES,
     PLAIN_SWEEPS,
-    copied_particles,
+    Particles,
     first_number,
     moment_misfit,
     noise_of,
@@ -36,22 +36,17 @@ from slabfield.adaptation.particle_tuning import (
     two_start_discrepancy,
     whole_groups,
 )
-from slabfield.adaptation.pattern_clusters import find_clusters
 from slabfield.adaptation.starts import remove_free, sparse_state_of, start_from_data, state_of
 from slabfield.chains.collapsed_chain import CollapsedChain, run_sweeps, with_new_stats
+from slabfield.chains.engine_parts import particle_parts
 from slabfield.chains.pseudo_chain import pseudo_pilot, row_bytes
 from slabfield.chains.row_sums import MOST_ROWS
 from slabfield.configuration import Settings
-from slabfield.kernels.block_particles import GROUPS
 from slabfield.kernels.pattern_gibbs import Clusters
-from slabfield.likelihood.blocks import (
-    ParticleBlocks,
-    ParticleWorkspace,
-    more_particles,
-    particle_blocks,
-)
-from slabfield.models.binary import BinaryPairwise
-from slabfield.moves.edge_gibbs import InclusionStats, new_block, new_inclusion_stats
+from slabfield.likelihood.blocks import ParticleBlocks, ParticleWorkspace
+from slabfield.likelihood.protocols import copied_particles, more_particles
+from slabfield.models.protocol import Model
+from slabfield.moves.edge_gibbs import InclusionStats, new_inclusion_stats
 from slabfield.moves.iteration import advance_engine
 from slabfield.problem import Problem
 from slabfield.validation.memory_limit import give_back_memory
@@ -73,41 +68,37 @@ def start(
 
     Where a sweep does not visit all pairs, a pseudo-likelihood pilot run makes the first plan.
     """
-    model, sums = problem.model, problem.sums
-    d, n_edges = model.n_nodes, model.n_interactions
-    k = min(PARTICLE_BLOCK, d)
+    model, weighted = problem.model, problem.model.n_nodes <= FULL_NODES
     state, pilot = start_from_data(problem, kind, rng), None
-    if d <= FULL_NODES:
-        plan = all_pairs_plan(k, sums, model.ends)
-    else:
+    if not weighted:
         pilot_chain = pseudo_pilot(problem, rng)
-        plan = planned_for_particles(problem, pilot_chain.inclusion_stats, k, pilot_chain.state)
-        pilot = sparse_state_of(pilot_chain.state)
+        pilot, pilot_stats = sparse_state_of(pilot_chain.state, model), pilot_chain.inclusion_stats
         del pilot_chain
         give_back_memory()
         if kind in ("pseudo", "half"):
-            state = state_of(pilot, n_edges)
+            state = state_of(pilot, model)
             remove_free(state, problem, 0.5 if kind == "half" else 0.0, rng)
-    n = whole_groups(settings.n_particles or first_number(sums.n_rows))
-    engine = particle_blocks(model, n, settings.n_sweeps or FIRST_SWEEPS, k, d <= FULL_NODES, rng)
-    engine = engine._replace(center=sums.bias / sums.n_rows)
-    if d > FULL_NODES:
-        engine = engine._replace(clusters=find_clusters(problem.rows, sums, model.ends))
+    n = whole_groups(settings.n_particles or first_number(problem.sums.n_rows))
+    n_sweeps = settings.n_sweeps or FIRST_SWEEPS
+    engine, block = parts = particle_parts(model, problem, n, n_sweeps, weighted, rng)
     initialize_particles(engine, problem, rng)
-    block = new_block(sums.bias / sums.n_rows, k, GROUPS)
-    inclusion_stats = new_inclusion_stats(n_edges) if pilot is None else flip_recording_stats(model)
+    if pilot is None:
+        plan = all_pairs_plan(parts.block_nodes, problem)
+        inclusion_stats = new_inclusion_stats(model.n_interactions)
+    else:
+        plan = planned_for_particles(problem, pilot_stats, parts.block_nodes, pilot.edges)
+        inclusion_stats = flip_recording_stats(model)
     return CollapsedChain(
         problem, settings, engine, state, block, plan, inclusion_stats, rng, pilot
     )
 
 
-def initialize_particles(
-    engine: ParticleBlocks, problem: Problem, rng: np.random.Generator
-) -> None:
+def initialize_particles(engine: Particles, problem: Problem, rng: np.random.Generator) -> None:
     """Start half of the particles at rows of the data, and the others at random."""
-    d, n = engine.states.shape
-    engine.states[:, : n // 2] = problem.rows[rng.integers(0, len(problem.rows), n // 2)].T
-    engine.states[:, n // 2 :] = rng.integers(0, 2, (d, n - n // 2))
+    n, half = engine.states.shape[1], engine.states.shape[1] // 2
+    engine.states[:, :half] = problem.rows[rng.integers(0, len(problem.rows), half)].T
+    for i, n_levels in enumerate(problem.model.n_states):
+        engine.states[i, half:] = rng.integers(0, n_levels, n - half)
     engine.importance[:] = 1.0
 
 
@@ -127,7 +118,8 @@ def adapt(chain: CollapsedChain, parts_left: int) -> CollapsedChain:
         return fresh._replace(plan=plan._replace(n_flips=n_flips))
     if parts_left == 0:
         return fresh._replace(plan=with_moves(plan, stats))
-    plan = planned_for_particles(chain.problem, stats, plan.blocks.shape[1], chain.state, swaps)
+    present = chain.state.members[: chain.state.n_members[0]]
+    plan = planned_for_particles(chain.problem, stats, plan.blocks.shape[1], present, swaps)
     if parts_left == 1:
         plan = plan._replace(n_flips=SCOUTING_FLIPS)
     return fresh._replace(plan=plan, inclusion_stats=flip_recording_stats(chain.problem.model))
@@ -142,13 +134,14 @@ def search_for_swaps(chain: CollapsedChain) -> list[SwapCandidate]:
     for _ in range(SEARCH_STATES):
         run_sweeps(chain, SWEEPS_PER_SEARCH)
         fitted = field_covariance(chain.engine, chain.state, chain.rng)
-        searches.append(find_swaps(problem.sums, fitted, chain.state, problem.model.ends))
+        searches.append(find_swaps(problem, fitted, chain.state))
     return found_repeatedly(searches)
 
 
-def flip_recording_stats(model: BinaryPairwise) -> InclusionStats:
+def flip_recording_stats(model: Model) -> InclusionStats:
     """Return empty statistics with a buffer for likely flips."""
-    return new_inclusion_stats(model.n_interactions, FLIPS_PER_NODE * model.n_nodes)
+    n_nodes = model.interactions.n_nodes
+    return new_inclusion_stats(model.n_interactions, FLIPS_PER_NODE * n_nodes)
 
 
 def in_dense_mode(chain: CollapsedChain) -> bool:
@@ -176,7 +169,7 @@ def restarted(chain: CollapsedChain) -> CollapsedChain:
     initialize_particles(engine, chain.problem, chain.rng)
     fresh = chain._replace(
         engine=engine,
-        state=state_of(chain.pilot, chain.state.present.size),
+        state=state_of(chain.pilot, chain.problem.model),
         inclusion_stats=flip_recording_stats(chain.problem.model),
         n_restarts=chain.n_restarts + 1,
     )
@@ -206,8 +199,10 @@ def diagnostics(chain: CollapsedChain) -> dict[str, Any]:
     return {"moment_misfit": moment_misfit(particles, chain.state, chain.problem.sums, rng)}
 
 
-def engine_bytes(n_rows: int, n_nodes: int, settings: Settings) -> int:
+def engine_bytes(n_rows: int, n_levels: Sequence[int], settings: Settings) -> int:
     """Bytes of the engine, copied when the number of particles changes, and of the pilot run."""
-    n_particles = settings.n_particles or MOST_PARTICLES
-    pilot = min(n_rows, MOST_ROWS) * row_bytes(n_nodes) if n_nodes > FULL_NODES else 0
-    return n_particles * (12 * n_nodes + 160) + 8 * n_nodes * n_nodes + pilot
+    n_particles, n_nodes = settings.n_particles or MOST_PARTICLES, len(n_levels)
+    pilot = min(n_rows, MOST_ROWS) * row_bytes(n_levels) if n_nodes > FULL_NODES else 0
+    # states, embeddings, conditional moments and weights of levels
+    more = sum(16 * n for n in n_levels if n > 2)
+    return n_particles * (12 * n_nodes + more + 160) + 8 * n_nodes * n_nodes + pilot

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isqrt
 from typing import Any
 
 import numpy as np
 
+from slabfield.adaptation.associations import association
 from slabfield.adaptation.block_schedule import (
     FULL_NODES_ON_ROWS,
     MIXED_FLIPS_PER_BLOCK,
-    PARTICLE_BLOCK,
     all_pairs_plan,
     flips_needed,
     make_plan,
     planned,
-    screen,
 )
 from slabfield.adaptation.starts import start_from_data
 from slabfield.chains.collapsed_chain import CollapsedChain, run_sweeps, with_new_stats
+from slabfield.chains.engine_parts import row_parts
 from slabfield.configuration import Settings
-from slabfield.likelihood.pseudolikelihood import PseudoRows, pseudo_rows
+from slabfield.likelihood.pseudolikelihood import PseudoRows
 from slabfield.moves.block_sweep import Plan
-from slabfield.moves.edge_gibbs import new_block, new_inclusion_stats
+from slabfield.moves.edge_gibbs import new_inclusion_stats
 from slabfield.moves.iteration import advance_engine
 from slabfield.problem import Problem
 
@@ -36,15 +37,12 @@ def start(
     problem: Problem, settings: Settings, rng: np.random.Generator, kind: str
 ) -> CollapsedChain:
     """Return a chain with the weighted pseudo-likelihood."""
-    model = problem.model
-    d, n_edges = model.n_nodes, model.n_interactions
-    k = min(PARTICLE_BLOCK, d)
-    block = new_block(problem.sums.bias / problem.sums.n_rows, k, 1)
-    times = problem.times if problem.times.size else None
+    parts = row_parts(problem.model, problem, settings.pseudo_weight)
     return CollapsedChain(
-        problem, settings, pseudo_rows(model, problem.rows, settings.pseudo_weight, times),
-        start_from_data(problem, "empty" if kind == "pseudo" else kind, rng), block,
-        first_plan(problem, k), new_inclusion_stats(n_edges), rng,
+        problem, settings, parts.engine,
+        start_from_data(problem, "empty" if kind == "pseudo" else kind, rng), parts.block,
+        first_plan(problem, parts.block_nodes), new_inclusion_stats(problem.model.n_interactions),
+        rng,
     )  # fmt: skip
 
 
@@ -52,8 +50,8 @@ def first_plan(problem: Problem, k: int) -> Plan:
     """Return the first plan of a chain with the pseudo-likelihood: of all pairs if they are few."""
     model = problem.model
     if model.n_nodes <= FULL_NODES_ON_ROWS:
-        return all_pairs_plan(k, problem.sums, model.ends)
-    score = screen(problem.sums, model.ends)
+        return all_pairs_plan(k, problem)
+    score = association(model, problem)
     return make_plan(score, np.zeros(score.size), model.ends, model.n_nodes, k)
 
 
@@ -98,11 +96,12 @@ def pseudo_pilot(problem: Problem, rng: np.random.Generator) -> CollapsedChain:
     return chain
 
 
-def engine_bytes(n_rows: int, n_nodes: int, settings: Settings) -> int:
+def engine_bytes(n_rows: int, n_levels: Sequence[int], settings: Settings) -> int:
     """Bytes of the engine; rows are repeated, or padded, in at most twice as many places."""
-    return 2 * (n_rows + 8 * isqrt(2 * n_rows)) * (row_bytes(n_nodes) + 9 * n_nodes)
+    return 2 * (n_rows + 8 * isqrt(2 * n_rows)) * (row_bytes(n_levels) + 9 * len(n_levels))
 
 
-def row_bytes(n_nodes: int) -> int:
-    """Bytes of one row: states, fields and conditionals."""
-    return 8 * (3 * n_nodes + 5)
+def row_bytes(n_levels: Sequence[int]) -> int:
+    """Bytes of one row: states, fields and conditionals, and for levels also their cumulants."""
+    more = sum(n + 8 for n in n_levels if n > 2)
+    return 8 * (3 * len(n_levels) + more + 5)

@@ -11,8 +11,7 @@ from threadpoolctl import threadpool_limits
 from slabfield import encoding
 from slabfield.configuration import Settings
 from slabfield.kernels.pseudo_sums import WIDTH
-from slabfield.models.binary import BinaryPairwise
-from slabfield.models.protocol import Sums
+from slabfield.models.protocol import Model, Sums
 
 # Rows that are summed at a time
 ROWS_AT_A_TIME = 1 << 15
@@ -39,7 +38,7 @@ def weighted_rows(table: encoding.CodedTable) -> tuple[NDArray[np.uint8], NDArra
 
 
 def rows_and_sums(
-    model: BinaryPairwise, table: encoding.CodedTable, settings: Settings
+    model: Model, table: encoding.CodedTable, settings: Settings
 ) -> tuple[NDArray[np.uint8], NDArray[np.float64], Sums]:
     """Return the rows that chains use, their counts, and the sums of all rows.
 
@@ -81,22 +80,20 @@ def use_counts(weights: NDArray[np.float64]) -> bool:
     return bool(weights.sum() > 2 * places)
 
 
-def weighted_sums(
-    model: BinaryPairwise, rows: NDArray[np.uint8], weights: NDArray[np.float64]
-) -> Sums:
+def weighted_sums(model: Model, rows: NDArray[np.uint8], weights: NDArray[np.float64]) -> Sums:
     """Return the weighted sums of all features.
 
     ``n_rows`` of the sums is the sum of the weights.
     """
-    bias, pairs = np.zeros(model.n_nodes), np.zeros((model.n_nodes, model.n_nodes))
+    bias, coupling = np.zeros(model.n_biases), np.zeros(model.interactions.n_parameters)
     # more BLAS threads would change the last bits of sums of non-integer weights
     with threadpool_limits(1, user_api="blas"):
         for start in range(0, len(rows), ROWS_AT_A_TIME):
-            x = rows[start : start + ROWS_AT_A_TIME].astype(np.float64)
-            weighted = x * weights[start : start + ROWS_AT_A_TIME, None]
-            bias += weighted.sum(axis=0)
-            pairs += weighted.T @ x
-    return Sums(float(weights.sum()), bias, model.interactions.of_matrix(pairs))
+            chunk = slice(start, start + ROWS_AT_A_TIME)
+            part = model.weighted_sums(rows[chunk], weights[chunk])
+            bias += part.bias
+            coupling += part.coupling
+    return Sums(float(weights.sum()), bias, coupling)
 
 
 def fingerprint(table: encoding.CodedTable) -> str:

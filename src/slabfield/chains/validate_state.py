@@ -5,6 +5,8 @@ Compiled code does not check bounds: an invalid index would read other memory.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -12,16 +14,24 @@ import numpy as np
 from slabfield.adaptation.block_schedule import FULL_NODES
 from slabfield.adaptation.particle_tuning import MOST_PARTICLES, whole_groups
 from slabfield.adaptation.pattern_clusters import MOST_NODES as MOST_CLUSTERED
-from slabfield.adaptation.starts import SparseState
+from slabfield.adaptation.starts import SparseState, parameters_of
 from slabfield.chains import exact_chain, pseudo_chain
 from slabfield.chains.collapsed_chain import CollapsedChain
+from slabfield.chains.engine_parts import particle_parts
 from slabfield.chains.paper_chain import start_chain
 from slabfield.configuration import Settings
 from slabfield.kernels.block_particles import GROUPS
 from slabfield.kernels.pattern_gibbs import Clusters
-from slabfield.likelihood.blocks import ParticleBlocks, particle_blocks
+from slabfield.likelihood.blocks import ExactBlocks
+from slabfield.likelihood.level_blocks import LevelTable
+from slabfield.likelihood.level_particles import LevelParticles
+from slabfield.likelihood.level_rows import LevelRows
+from slabfield.likelihood.protocols import more_particles
+from slabfield.likelihood.pseudolikelihood import PseudoRows
+from slabfield.models.levels import LevelFeatures
+from slabfield.models.protocol import Model
 from slabfield.moves.chain_state import ChainState
-from slabfield.moves.edge_gibbs import MOST_EDGES, InclusionStats, new_block, new_inclusion_stats
+from slabfield.moves.edge_gibbs import MOST_EDGES, InclusionStats, new_inclusion_stats
 from slabfield.moves.evidence_sums import N_BATCHES
 from slabfield.problem import Problem
 
@@ -36,10 +46,10 @@ def check_state(chain: Any, template: Any) -> None:
         template = template._replace(
             plan=_plan_template(chain, template),
             inclusion_stats=_stats_template(chain, template),
-            pilot=_pilot_template(chain, n_nodes),
+            pilot=_pilot_template(chain, problem.model),
         )
         if settings.engine == "particles":
-            template = template._replace(engine=_particles_template(chain, problem, settings))
+            template = template._replace(engine=_particles_template(chain, template))
         blocks = np.sort(chain.plan.blocks, axis=1)
         _expect(
             _within(blocks, 0, n_nodes) and bool(np.all(np.diff(blocks) > 0)), "an invalid plan"
@@ -57,16 +67,67 @@ def check_state(chain: Any, template: Any) -> None:
     if collapsed:
         _check_moves(chain)
     _check_state(chain.state, n_edges)
-    for name, bound in (("first", n_nodes), ("second", n_nodes), ("neighbors", n_nodes),
-                        ("degree", n_nodes)):  # fmt: skip
-        _expect(_within(getattr(chain.engine, name, np.zeros(0)), 0, bound), f"an invalid {name}")
-    if collapsed and settings.engine == "exact":
-        order = np.sort(chain.engine.surrogate.order)
-        _expect(np.array_equal(order, np.arange(n_edges)), "an invalid order of edges")
-    if settings.engine == "pseudo":
-        for name in ("bounds", "times", "empty", "counted"):
-            same = np.array_equal(getattr(chain.engine, name), getattr(template.engine, name))
-            _expect(same, f"an invalid {name}")
+    check_engine_state(chain.engine, template.engine)
+
+
+@singledispatch
+def check_engine_state(engine: Any, template: Any) -> None:
+    """Check the indices of an engine that has the form of a template."""
+    n_nodes = template.states.shape[0] if hasattr(template, "states") else 0
+    for name in ("first", "second", "neighbors", "degree"):
+        numbers = getattr(engine, name, np.zeros(0))
+        _expect(n_nodes == 0 or _within(numbers, 0, n_nodes), f"an invalid {name}")
+
+
+@check_engine_state.register
+def _check_exact(engine: ExactBlocks, template: Any) -> None:
+    order = np.sort(engine.surrogate.order)
+    _expect(np.array_equal(order, np.arange(order.size)), "an invalid order of edges")
+
+
+@check_engine_state.register
+def _check_rows(engine: PseudoRows, template: Any) -> None:
+    _expect_same(engine, template, ("bounds", "times", "empty", "counted"))
+
+
+@check_engine_state.register
+def _check_level_table(engine: LevelTable, template: Any) -> None:
+    _check_features(engine.features, template.features)
+    _expect_same(engine, template, ("stride",))
+
+
+@check_engine_state.register
+def _check_level_rows(engine: LevelRows, template: Any) -> None:
+    _check_features(engine.features, template.features)
+    names = ("n", "first", "second", "coordinate", "line", "even", "place", "bounds", "times",
+             "empty", "counted")  # fmt: skip
+    _expect_same(engine, template, names)
+    codes = engine.codes.reshape(-1, engine.n)[:-1]
+    _expect(bool(np.all(codes < engine.features.n_levels[:, None])), "invalid levels")
+
+
+@check_engine_state.register
+def _check_level_particles(engine: LevelParticles, template: Any) -> None:
+    _check_features(engine.features, template.features)
+    _expect_same(engine, template, ("first", "second", "row_start"))
+    _expect(bool(np.all(engine.states < engine.features.n_levels[:, None])), "invalid levels")
+    n_rows = len(engine.embedded)
+    for name in ("neighbors", "degree"):
+        _expect(_within(getattr(engine, name), 0, n_rows), f"an invalid {name}")
+
+
+def _check_features(features: LevelFeatures, template: LevelFeatures) -> None:
+    """Check the numbers of levels and parameters, by which compiled code finds its way."""
+    integers = [
+        name for name, part in template._asdict().items() if np.issubdtype(part.dtype, np.integer)
+    ]
+    _expect_same(features, template, integers)
+
+
+def _expect_same(value: Any, template: Any, names: Iterable[str]) -> None:
+    for name in names:
+        same = np.array_equal(getattr(value, name), getattr(template, name))
+        _expect(same, f"an invalid {name}")
 
 
 def template_of(problem: Problem, settings: Settings) -> Any:
@@ -79,15 +140,17 @@ def template_of(problem: Problem, settings: Settings) -> Any:
     template = pseudo_chain.start(problem, settings, rng, "empty")
     if settings.engine == "pseudo":
         return template
-    block = new_block(template.block.data_mean, template.block.nodes.size, GROUPS)
-    return template._replace(block=block)
+    weighted = problem.model.n_nodes <= FULL_NODES
+    engine, block = parts = particle_parts(problem.model, problem, GROUPS, 1, weighted, rng)
+    plan = template.plan._replace(blocks=np.zeros((0, parts.block_nodes), np.int64))
+    return template._replace(engine=engine, block=block, plan=plan)
 
 
 def _plan_template(chain: CollapsedChain, template: CollapsedChain) -> Any:
     blocks, moves = chain.plan.blocks, chain.plan.moves
     for array in (blocks, moves):
         _expect(isinstance(array, np.ndarray) and array.ndim == 2, "an invalid plan")
-    n_nodes, k = template.state.bias.size, template.plan.blocks.shape[1]
+    n_nodes, k = template.problem.model.n_nodes, template.plan.blocks.shape[1]
     return template.plan._replace(
         blocks=np.zeros((blocks.shape[0], k), np.int64),
         together=np.zeros((0 if blocks.size else n_nodes, k), np.int64),
@@ -102,13 +165,17 @@ def _stats_template(chain: CollapsedChain, template: CollapsedChain) -> Inclusio
     return new_inclusion_stats(template.inclusion_stats.probability_sum.size, flips.shape[0])
 
 
-def _pilot_template(chain: CollapsedChain, n_nodes: int) -> SparseState | None:
+def _pilot_template(chain: CollapsedChain, model: Model) -> SparseState | None:
     if chain.pilot is None:
         return None
-    edges = getattr(chain.pilot, "edges", None)
+    edges: Any = getattr(chain.pilot, "edges", None)
     _expect(isinstance(edges, np.ndarray) and edges.ndim == 1, "an invalid pilot state")
-    n = chain.pilot.edges.size
-    return SparseState(np.zeros(n_nodes), np.zeros(n, np.int32), np.zeros(n), np.zeros(2))
+    _expect(_within(edges, 0, model.n_interactions), "an invalid pilot state")
+    n_parameters, n_scales = parameters_of(edges, model).size, model.n_scales
+    return SparseState(
+        np.zeros(model.n_biases), np.zeros(edges.size, np.int32), np.zeros(n_parameters),
+        np.zeros(1 + n_scales),
+    )  # fmt: skip
 
 
 def _check_moves(chain: CollapsedChain) -> None:
@@ -117,7 +184,8 @@ def _check_moves(chain: CollapsedChain) -> None:
     n_blocks, k = plan.blocks.shape
     n_places = k * (k - 1) // 2
     together = np.sort(plan.together, axis=1)
-    good = _within(together, 0, chain.state.bias.size) and bool(np.all(np.diff(together) > 0))
+    n_nodes = chain.problem.model.n_nodes
+    good = _within(together, 0, n_nodes) and bool(np.all(np.diff(together) > 0))
     own = np.array_equal(plan.together[:, 0], np.arange(len(together)))
     _expect(good and own, "invalid groups of nodes")
     _expect(_within(plan.moves, -1, n_places), "an invalid flip")
@@ -132,18 +200,19 @@ def _check_moves(chain: CollapsedChain) -> None:
     _expect(0 <= number < N_BATCHES and 0 <= n_sweeps < full, "an invalid batch")
 
 
-def _particles_template(
-    chain: CollapsedChain, problem: Problem, settings: Settings
-) -> ParticleBlocks:
-    engine, model = chain.engine, problem.model
-    _expect(type(engine) is ParticleBlocks and engine.states.ndim == 2, "another engine")
-    n, k = engine.states.shape[1], chain.block.nodes.size
+def _particles_template(chain: CollapsedChain, template: CollapsedChain) -> Any:
+    """Return an engine with as many particles as the chain has."""
+    engine, settings = chain.engine, template.settings
+    _expect(type(engine) is type(template.engine), "another engine")
+    _expect(getattr(engine.states, "ndim", 0) == 2, "invalid particles")
+    n = engine.states.shape[1]
     most = max(MOST_PARTICLES, whole_groups(settings.n_particles))
     _expect(0 < n <= most and n % GROUPS == 0, f"{n} particles")
-    weighted = model.n_nodes <= FULL_NODES
-    template = particle_blocks(model, n, 1, k, weighted, np.random.default_rng(0))
-    clusters = _checked_clusters(engine.clusters, model.n_nodes)
-    return template._replace(clusters=clusters)
+    sized = more_particles(template.engine, n, np.random.default_rng(0))
+    if hasattr(engine, "clusters"):
+        n_nodes = template.problem.model.n_nodes
+        sized = sized._replace(clusters=_checked_clusters(engine.clusters, n_nodes))
+    return sized
 
 
 def _checked_clusters(clusters: Any, n_nodes: int) -> Clusters:

@@ -41,7 +41,7 @@ def versions() -> dict[str, str]:
 
 # Settings that are no part of a run's identity: versions are compared one by one, and means follow
 # from the data, which have a fingerprint
-NOT_IDENTITY = frozenset({"versions", "node_means"})
+NOT_IDENTITY = frozenset({"versions", "level_shares"})
 
 
 def begin_run(

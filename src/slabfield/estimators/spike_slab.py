@@ -6,10 +6,11 @@ import os
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, replace
 from functools import partial
-from math import inf
+from math import inf, prod
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slabfield import encoding, validation
 from slabfield.chains.chain_run import ChainResult
@@ -29,7 +30,7 @@ from slabfield.chains.parallel import (
 from slabfield.chains.row_sums import fingerprint, rows_and_sums
 from slabfield.chains.run_clock import Deadline, Stopwatch
 from slabfield.configuration import (
-    EXACT_MAX_NODES,
+    EXACT_MAX_STATES,
     FULL_MAX_PARAMETERS,
     Settings,
     pseudo,
@@ -49,12 +50,14 @@ from slabfield.estimators.run_files import (
     versions,
 )
 from slabfield.estimators.run_goal import FIRST_DRAWS, Goal, RunStatus, next_goal
-from slabfield.models.binary import BinaryPairwise
+from slabfield.models.interactions import Interactions
+from slabfield.models.pairwise import log_linear, pairwise_model
+from slabfield.models.protocol import Model
 from slabfield.moves.imputation import new_missing_entries
 from slabfield.posterior import Posterior
 from slabfield.posterior.convergence import Convergence
 from slabfield.priors import Prior, largest_slab_scale
-from slabfield.problem import Problem, node_means
+from slabfield.problem import Problem, level_shares
 from slabfield.progress import chain_progress, is_shown
 
 if TYPE_CHECKING:
@@ -415,7 +418,8 @@ class SpikeSlabMRF(PosteriorModel):
             deadline = Deadline(inf if time_budget is None else time_budget)
             with self._progress_reporter(runs[0].settings, goal, deadline) as reporter:
                 outcome = draw_on(
-                    runs, goal.n_draws, self.n_jobs, reporter, limits_of(goal, deadline, reporter),
+                    runs, goal.n_draws, self.n_jobs, reporter,
+                    limits_of(goal, deadline, reporter, runs[0].problem.model.interactions),
                     checkpoint, None if client is None else Cluster(client),
                 )  # fmt: skip
             self._store_outcome(outcome, posterior.encoder, posterior.settings, goal, checkpoint)
@@ -443,7 +447,7 @@ class SpikeSlabMRF(PosteriorModel):
         """
         cluster = None if client is None else Cluster(client)
         self._runs, self._checkpoint = None, checkpoint
-        settings = self._settings(table.total_weight, table.rows.shape[1])
+        settings = self._settings(table)
         problem = self._problem(table, settings)
         run_settings: dict[str, Any] = {
             "preset": self.preset, "likelihood": self.likelihood, **asdict(settings),
@@ -453,7 +457,7 @@ class SpikeSlabMRF(PosteriorModel):
             "fell_back": "", "total_weight": table.total_weight, "coding": list(table.notes),
             "weighted": table.weights is not None, "n_dropped": table.n_dropped,
             "n_missing": int(np.count_nonzero(table.missing)),
-            "node_means": node_means(problem).tolist(),
+            "level_shares": [share.tolist() for share in shares_of(table)],
         }  # fmt: skip
         planned = Goal(settings.n_draws, self.n_draws == "auto", self.max_draws)
         stopwatch = Stopwatch()
@@ -509,7 +513,8 @@ class SpikeSlabMRF(PosteriorModel):
         ):
             return run_chains(
                 problem, settings, self.n_chains, seed, self.n_jobs, reporter,
-                limits_of(goal, deadline, reporter), examine, checkpoint, cluster,
+                limits_of(goal, deadline, reporter, problem.model.interactions), examine,
+                checkpoint, cluster,
             )  # fmt: skip
 
     def _progress_reporter(
@@ -544,16 +549,26 @@ class SpikeSlabMRF(PosteriorModel):
         self.coupling_ = np.where(chosen, coupling, 0.0)
         self.bias_ = self.posterior_.bias_mean
 
-    def _settings(self, n_rows: float, n_nodes: int) -> Settings:
+    def _settings(self, table: encoding.CodedTable) -> Settings:
         """Return the preset's settings for this size, overridden by the user's parameters."""
-        base = settings_for(self.likelihood, self.preset, n_rows, n_nodes)
+        n_states = prod(variable.n_levels for variable in table.variables)
+        base = settings_for(self.likelihood, self.preset, table.total_weight, n_states)
         if base.engine == "exact":
-            validation.check_exact_size(n_nodes, EXACT_MAX_NODES)
+            validation.check_exact_size(len(table.variables), n_states, EXACT_MAX_STATES)
         settings = self._overridden(base)
         if settings.preconditioner == "full":
-            size = n_nodes * (n_nodes + 1) // 2
+            model = self._model(table)
+            size = model.n_biases + model.interactions.n_parameters
             validation.check_full_size(size, FULL_MAX_PARAMETERS)
         return settings
+
+    def _model(self, table: encoding.CodedTable) -> Model:
+        """Return the model of a table's variables, in the form that the preset's moves need."""
+        model = pairwise_model(table.variables)
+        if self.preset == "default":
+            return model
+        validation.check_free_biases(table.variables)
+        return log_linear(model)
 
     def _overridden(self, base: Settings) -> Settings:
         """Return settings overridden by the user's parameters."""
@@ -566,7 +581,7 @@ class SpikeSlabMRF(PosteriorModel):
         return replace(base, **{k: type(getattr(base, k))(given[k]) for k in given})
 
     def _problem(self, table: encoding.CodedTable, settings: Settings) -> Problem:
-        model = BinaryPairwise(table.rows.shape[1])
+        model = self._model(table)
         inclusion = validation.check_edge_prior(
             self.inclusion_prior, table.names, model.interactions, forbid=self.forbid,
             require=self.require, communities=self.communities, within=self.within,
@@ -581,7 +596,9 @@ class SpikeSlabMRF(PosteriorModel):
             table, settings, self.n_chains, self.max_memory, verbose=is_shown(self.progress)
         )
         rows, times, sums = rows_and_sums(model, table, settings)
-        missing_entries = new_missing_entries(model, rows, table.missing[: len(rows)])
+        missing_entries = new_missing_entries(
+            pairwise_model(table.variables), rows, table.missing[: len(rows)]
+        )
         return Problem(model, rows, sums, prior, missing_entries, times)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -590,11 +607,11 @@ class SpikeSlabMRF(PosteriorModel):
         return {name: v for name, v in state.items() if name not in RUN_ATTRIBUTES}
 
 
-def limits_of(goal: Goal, deadline: Deadline, reporter: Any) -> Limits:
+def limits_of(goal: Goal, deadline: Deadline, reporter: Any, interactions: Interactions) -> Limits:
     """Return when chains stop; the reporter receives each convergence check."""
 
     def converged(results: list[ChainResult]) -> bool:
-        convergence = Convergence(_draws_of(results))
+        convergence = Convergence(_draws_of(results, interactions))
         if reporter is not None:
             reporter.checked(convergence)
         return convergence.reached
@@ -602,12 +619,20 @@ def limits_of(goal: Goal, deadline: Deadline, reporter: Any) -> Limits:
     return Limits(goal.max_draws, converged if goal.until_converged else None, deadline)
 
 
-def _draws_of(results: list[ChainResult]) -> Draws:
+def shares_of(table: encoding.CodedTable) -> list[NDArray[np.float64]]:
+    """Share of each level of every column in the rows in which it is observed."""
+    times = table.counts if table.counts is not None else table.weights
+    n_levels = (variable.n_levels for variable in table.variables)
+    return level_shares(table.rows, table.missing, n_levels, times)
+
+
+def _draws_of(results: list[ChainResult], interactions: Interactions) -> Draws:
     """Combine the draws of all chains."""
     return Draws.from_chains(
         [r.record for r in results],
         (r.conditional_probability for r in results),
         [r.evidence_means for r in results],
+        interactions,
     )
 
 
@@ -617,4 +642,5 @@ def _posterior_of(
     """Combine the results of all chains."""
     info = [{**r.info._asdict(), "cpu_seconds": r.cpu_seconds, **r.adaptation} for r in results]
     names = [variable.name for variable in encoder.variables]
-    return Posterior(_draws_of(results), names, run_settings, info, encoder)
+    interactions = pairwise_model(encoder.variables).interactions
+    return Posterior(_draws_of(results, interactions), names, run_settings, info, encoder)

@@ -244,24 +244,43 @@ def with_conditionals(engine: ParticleBlocks) -> ParticleBlocks:
     return engine._replace(work=engine.work._replace(conditional=conditional, pattern_rows=rows))
 
 
-def more_particles(
+@interface.more_particles.register
+def more_binary_particles(
     engine: ParticleBlocks, n_particles: int, rng: np.random.Generator
 ) -> ParticleBlocks:
     """Return the engine with another number of particles, initialized as copies of the old ones."""
     model = BinaryPairwise(engine.states.shape[0])
     k = engine.work.block_bias.size
     fresh = particle_blocks(model, n_particles, engine.n_sweeps, k, engine.weighted, rng)
-    old, half = engine.states.shape[1] // 2, n_particles // 2
-    # the two halves are not mixed: they had different starts, whose discrepancy is a diagnostic
-    fresh.states[:, :half] = engine.states[:, np.arange(half) % old]
-    fresh.states[:, half:] = engine.states[:, old + np.arange(half) % old]
-    fresh.importance[:half] = engine.importance[np.arange(half) % old]
-    fresh.importance[half:] = engine.importance[old + np.arange(half) % old]
+    copy_particles(engine, fresh)
     # the arrays of pair ends are shared between chains
     return fresh._replace(
         first=engine.first, second=engine.second, n_tree_sweeps=engine.n_tree_sweeps,
         neighbors=engine.neighbors, weights=engine.weights, degree=engine.degree,
         center=engine.center, clusters=engine.clusters,
+    )  # fmt: skip
+
+
+def copy_particles(engine: Any, fresh: Any) -> None:
+    """Copy particles, and their weights, to an engine with another number of them.
+
+    The two halves are not mixed: they had different starts, whose discrepancy is a diagnostic.
+    """
+    old, half = engine.states.shape[1] // 2, fresh.states.shape[1] // 2
+    fresh.states[:, :half] = engine.states[:, np.arange(half) % old]
+    fresh.states[:, half:] = engine.states[:, old + np.arange(half) % old]
+    fresh.importance[:half] = engine.importance[np.arange(half) % old]
+    fresh.importance[half:] = engine.importance[old + np.arange(half) % old]
+
+
+@interface.copied_particles.register
+def copied_binary_particles(engine: ParticleBlocks) -> ParticleBlocks:
+    """Return the engine with a copy of its particles."""
+    # neighbor lists are filled in when particles are swept
+    neighbors, weights, degree = new_lists(len(engine.states))
+    return engine._replace(
+        states=engine.states.copy(), streams=engine.streams.copy(),
+        neighbors=neighbors, weights=weights, degree=degree,
     )  # fmt: skip
 
 
@@ -349,10 +368,10 @@ def tree_sweeps_between(engine, state, number, n_blocks, rng):
     """Run tree sweeps of the particles, evenly distributed over the blocks."""
     before, after = number * engine.n_tree_sweeps, (number + 1) * engine.n_tree_sweeps
     for _ in range(after // n_blocks - before // n_blocks):
-        tree_sweep(engine, state, rng)
+        interface.tree_sweep(engine, state, rng)
 
 
-@inner
+@interface.tree_sweep.register(ParticleBlocks)
 def tree_sweep(engine, state, rng):
     """Redraw a random forest of nodes, and the patterns of all clusters, in all particles."""
     work = engine.work

@@ -46,12 +46,14 @@ from slabfield.kernels.level_conditionals import (
 from slabfield.kernels.level_table import level_bias
 from slabfield.kernels.tree_gibbs import sample_induced_forest
 from slabfield.likelihood import protocols as interface
-from slabfield.likelihood.blocks import LEAST_EFFECTIVE
+from slabfield.likelihood.blocks import LEAST_EFFECTIVE, copy_particles
 from slabfield.likelihood.level_blocks import block_size
 from slabfield.models.levels import LevelFeatures
 
 # Cells of a block's table, at most
-MOST_CELLS = 243
+MOST_CELLS = 343
+# Nodes of a block, at most
+MOST_NODES = 6
 
 
 class LevelWorkspace(NamedTuple):
@@ -130,6 +132,11 @@ class LevelParticles(NamedTuple):
     work: LevelWorkspace
 
 
+def particle_block_size(features: LevelFeatures) -> int:
+    """Nodes per block."""
+    return min(block_size(features, MOST_CELLS), MOST_NODES)
+
+
 def level_particles(
     features: LevelFeatures,
     ends: tuple[NDArray[np.int64], NDArray[np.int64]],
@@ -139,7 +146,7 @@ def level_particles(
     rng: np.random.Generator,
 ) -> LevelParticles:
     """Return particles in random states."""
-    d, n, k = features.n_levels.size, n_particles, block_size(features, MOST_CELLS)
+    d, n, k = features.n_levels.size, n_particles, particle_block_size(features)
     levels = np.sort(features.n_levels)[::-1]
     most_lower, most_upper = int(levels[: k // 2].prod()), int(levels[: k - k // 2].prod())
     cells, most = int(levels[:k].prod()), int(levels[0])
@@ -164,6 +171,30 @@ def level_particles(
     return LevelParticles(
         features, *ends, row_start, states, zeros(n_rows, n), new_streams(n, rng),
         *new_lists(n_rows), zeros(n) + 1, weighted, float(n_sweeps), 0, work,
+    )  # fmt: skip
+
+
+@interface.more_particles.register
+def more_level_particles(
+    engine: LevelParticles, n_particles: int, rng: np.random.Generator
+) -> LevelParticles:
+    """Return the engine with another number of particles, initialized as copies of the old ones."""
+    ends = engine.first, engine.second
+    fresh = level_particles(
+        engine.features, ends, n_particles, engine.n_sweeps, engine.weighted, rng
+    )
+    copy_particles(engine, fresh)
+    return fresh._replace(n_tree_sweeps=engine.n_tree_sweeps)
+
+
+@interface.copied_particles.register
+def copied_level_particles(engine: LevelParticles) -> LevelParticles:
+    """Return the engine with a copy of its particles."""
+    # neighbor lists are filled in when particles are swept
+    neighbors, weights, degree = new_lists(len(engine.embedded))
+    return engine._replace(
+        states=engine.states.copy(), embedded=engine.embedded.copy(),
+        streams=engine.streams.copy(), neighbors=neighbors, weights=weights, degree=degree,
     )  # fmt: skip
 
 
@@ -475,7 +506,7 @@ def tree_sweeps_between(engine, state, number, n_blocks, rng):
     """Run tree sweeps of the particles, evenly distributed over the blocks."""
     before, after = number * engine.n_tree_sweeps, (number + 1) * engine.n_tree_sweeps
     for _ in range(after // n_blocks - before // n_blocks):
-        level_tree_sweep(engine, state, rng)
+        interface.tree_sweep(engine, state, rng)
 
 
 @inner
@@ -494,7 +525,7 @@ def list_node_neighbors(engine, state):
             work.node_degree[a] += 1
 
 
-@inner
+@interface.tree_sweep.register(LevelParticles)
 def level_tree_sweep(engine, state, rng):
     """Redraw a random induced forest jointly in all particles, then the other nodes one by one.
 

@@ -87,6 +87,11 @@ def between_blocks(engine, state, number, n_blocks, rng):
     """Update the engine after block ``number`` of a scheduled sweep; by default do nothing."""
 
 
+@generic
+def tree_sweep(engine, state, rng):
+    """Redraw a random forest of nodes jointly, and the others one by one, in all particles."""
+
+
 @optional
 def n_bias_updates(engine, k):
     """Number of nodes of a scheduled block, from the first, whose biases are updated.
@@ -94,6 +99,21 @@ def n_bias_updates(engine, k):
     By default all: with the table of the block available, a bias costs little.
     """
     return k
+
+
+# ---- in Python: engines of particles
+
+
+@singledispatch
+def more_particles(engine: Any, n_particles: int, rng: Any) -> Any:
+    """Return the engine with another number of particles, initialized as copies of the old ones."""
+    raise NotImplementedError(type(engine).__name__)
+
+
+@singledispatch
+def copied_particles(engine: Any) -> Any:
+    """Return the engine with a copy of its particles, with which to run ahead."""
+    raise NotImplementedError(type(engine).__name__)
 
 
 @singledispatch

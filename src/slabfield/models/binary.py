@@ -65,6 +65,19 @@ class BinaryPairwise(Model):
         x = np.asarray(rows, dtype=np.float64)
         return Sums(float(len(x)), x.sum(axis=0), self.interactions.of_matrix(x.T @ x))
 
+    def weighted_sums(self, rows: Any, weights: Array) -> Sums:
+        """Weighted sums over the rows, from one matrix product."""
+        x = np.asarray(rows, dtype=np.float64)
+        weighted = x * weights[:, None]
+        pairs = self.interactions.of_matrix(weighted.T @ x)
+        return Sums(float(weights.sum()), weighted.sum(axis=0), pairs)
+
+    def independent_biases(self, sums: Sums) -> Array:
+        """Biases of the field without couplings that fits the data."""
+        mean = (sums.bias + 0.5) / (sums.n_rows + 1.0)
+        bias: Array = np.log(mean / (1 - mean))
+        return bias
+
     def field(self, bias: Array, coupling: Array) -> BinaryField:
         """Field with these parameters."""
         return BinaryField(bias, self.interactions.as_matrix(coupling))

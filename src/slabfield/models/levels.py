@@ -15,10 +15,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg import block_diag
 
 from slabfield.models.interactions import Integers, Interactions
 from slabfield.models.level_field import LevelField
+from slabfield.models.loglinear import FeatureTable
 from slabfield.models.protocol import Array, Model, Sums
+
+# Newton steps to the biases of a node without couplings, and the largest change of a bias in one
+NEWTON_STEPS, LARGEST_STEP = 40, 2.0
 
 
 class NodeFeatures(NamedTuple):
@@ -217,16 +222,61 @@ class PairwiseLevels(Model):
 
     def weighted_sums(self, rows: Any, weights: Array) -> Sums:
         """Weighted sums of the features over the rows, from the counts of pairs of levels."""
-        x = np.asarray(rows, dtype=np.int64)
-        bias = [weights @ node.bias[x[:, i]] for i, node in enumerate(self.nodes)]
-        embedded = [node.embedding[x[:, i]] for i, node in enumerate(self.nodes)]
-        coupling = [
-            ((embedded[i] * weights[:, None]).T @ embedded[j]).ravel()
-            for i, j in self.interactions.cliques()
-        ]
-        return Sums(
-            float(weights.sum()), np.concatenate(bias), np.concatenate([*coupling, np.zeros(0)])
+        x, start = np.asarray(rows, dtype=np.int64), np.cumsum([0, *self.n_states])
+        marks = np.zeros((len(x), int(start[-1])))
+        marks[np.arange(len(x))[:, None], x + start[:-1]] = 1.0
+        counts = (marks * weights[:, None]).T @ marks
+        bias, embedding = (
+            block_diag(*(getattr(node, name) for node in self.nodes))
+            for name in ("bias", "embedding")
         )
+        # sums in a fixed order, whatever the number of BLAS threads
+        by_level = np.einsum("ab,ac->bc", embedding, counts)
+        products = np.einsum("bc,cd->bd", by_level, embedding)
+        first, second = self._coordinates
+        return Sums(
+            float(weights.sum()),
+            np.einsum("ab,a->b", bias, np.diag(counts)),
+            products[first, second],
+        )
+
+    @cached_property
+    def _coordinates(self) -> tuple[Integers, Integers]:
+        """The coordinates of the two embeddings whose product is the feature of each parameter."""
+        sizes = np.array([node.embedding.shape[1] for node in self.nodes])
+        start = np.cumsum([0, *sizes])
+        pairs = [
+            np.meshgrid(start[i] + np.arange(sizes[i]), start[j] + np.arange(sizes[j]),
+                        indexing="ij")
+            for i, j in self.interactions.cliques()
+        ]  # fmt: skip
+        first, second = ([side[k].ravel() for side in pairs] for k in range(2))
+        none = np.zeros(0, np.int64)
+        return np.concatenate([*first, none]), np.concatenate([*second, none])
+
+    def feature_tables(self) -> list[FeatureTable]:
+        """Features of all pairs as tables over their joint levels."""
+        tables = []
+        for i, j in self.interactions.cliques():
+            first, second = self.nodes[i].embedding, self.nodes[j].embedding
+            values = first[:, None, :, None] * second[None, :, None, :]
+            tables.append(FeatureTable((i, j), values.reshape(len(first), len(second), -1)))
+        return tables
+
+    def independent_biases(self, sums: Sums) -> Array:
+        """Biases of the field without couplings that fits the data, half a row added to each level.
+
+        By Newton's method: of free biases it finds the log ratios of the frequencies.
+        """
+        found = np.zeros(self.n_biases)
+        for node, begin, end in zip(
+            self.nodes, self.bias_start[:-1], self.bias_start[1:], strict=True
+        ):
+            wanted = (sums.bias[begin:end] + 0.5 * node.bias.sum(axis=0)) / (
+                sums.n_rows + 0.5 * node.n_levels
+            )
+            found[begin:end] = _fit_biases(node.bias, wanted)
+        return found
 
     def field(self, bias: Array, coupling: Array) -> LevelField:
         """Field with these parameters."""
@@ -267,6 +317,20 @@ class PairwiseLevels(Model):
             np.array([node.free for node in self.nodes], dtype=np.int64), embedding, centered,
             center, bias, of_embedding, offset, precision, projection, projection @ of_embedding,
         )  # fmt: skip
+
+
+def _fit_biases(features: Array, wanted: Array) -> Array:
+    """Return the biases of one node under which its features have the wanted means."""
+    bias = np.zeros(features.shape[1])
+    for _ in range(NEWTON_STEPS):
+        energy = features @ bias
+        weights = np.exp(energy - energy.max())
+        weights /= weights.sum()
+        mean = weights @ features
+        covariance = (features * weights[:, None]).T @ features - np.outer(mean, mean)
+        step = np.linalg.solve(covariance + 1e-9 * np.eye(bias.size), wanted - mean)
+        bias += np.clip(step, -LARGEST_STEP, LARGEST_STEP)
+    return bias
 
 
 def _in_biases(node: NodeFeatures) -> tuple[Array, Array]:

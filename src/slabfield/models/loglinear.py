@@ -84,6 +84,16 @@ class LogLinear(Model):
         return np.array(self.states, dtype=np.int64)
 
     @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return len(self.states)
+
+    @property
+    def n_scales(self) -> int:
+        """One slab for all interactions, as in the paper."""
+        return 1
+
+    @property
     def n_biases(self) -> int:
         """One bias for every state of every node except its first."""
         return int(np.sum(self.n_states - 1))
@@ -108,6 +118,11 @@ class LogLinear(Model):
         """Sums of the features over the rows."""
         biases, couplings = self.statistics(rows)
         return Sums(float(len(biases)), biases.sum(axis=0), couplings.sum(axis=0))
+
+    def weighted_sums(self, rows: ArrayLike, weights: Array) -> Sums:
+        """Sums of the features over the rows, each times its weight."""
+        biases, couplings = self.statistics(rows)
+        return Sums(float(weights.sum()), weights @ biases, weights @ couplings)
 
     def log_potential(self, rows: ArrayLike, bias: Array, coupling: Array) -> Array:
         """Unnormalized log probability of each row (equation 2)."""

@@ -13,6 +13,8 @@ from slabfield.models.levels import (
     nominal_features,
     ordinal_features,
 )
+from slabfield.models.loglinear import LogLinear
+from slabfield.models.protocol import Model
 
 FEATURES: dict[str, Callable[[Variable], NodeFeatures]] = {
     "binary": lambda variable: ordinal_features(variable.scores),
@@ -23,6 +25,22 @@ FEATURES: dict[str, Callable[[Variable], NodeFeatures]] = {
     "nominal": lambda variable: nominal_features(variable.n_levels),
 }
 """Features of a node, by the kind of its variable."""
+
+
+def log_linear(model: BinaryPairwise | PairwiseLevels) -> Model:
+    """Return a model in the form that the paper's moves need: features as tables, free biases.
+
+    Examples
+    --------
+    >>> from slabfield.models.levels import PairwiseLevels, nominal_features
+    >>> from slabfield.models.pairwise import log_linear
+    >>> log_linear(PairwiseLevels([nominal_features(3)] * 2)).interactions.n_parameters
+    4
+    """
+    if model.single_binary:
+        return model
+    assert isinstance(model, PairwiseLevels)
+    return LogLinear(model.n_states.tolist(), model.feature_tables())
 
 
 def pairwise_model(variables: Sequence[Variable]) -> BinaryPairwise | PairwiseLevels:

@@ -50,6 +50,9 @@ class Model(Protocol):
     def sums(self, rows: Any) -> Sums:
         """Sums of the features over the rows."""
 
+    def weighted_sums(self, rows: Any, weights: Array) -> Sums:
+        """Sums of the features over the rows, each times its weight."""
+
     def log_potential(self, rows: Any, bias: Array, coupling: Array) -> Array:
         """Unnormalized log probability of each row."""
 

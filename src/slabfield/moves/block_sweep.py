@@ -204,7 +204,8 @@ def full_sweep(engine, sums, prior, state, block, plan, inclusion_stats, rng):
 
     The nodes are shuffled and divided into groups of half a block; every two groups make a block,
     so that every pair of nodes is in one. Edges within a group are updated in one of its blocks.
-    Flips are tried in the first block: that of a random node and the nodes listed with it.
+    Flips are tried in the first block: that of a random node and the nodes listed with it. If a
+    block takes an odd number of nodes, that is one of its own.
     """
     order, most = block.order, block.nodes.size
     n_nodes = order.size
@@ -221,6 +222,13 @@ def full_sweep(engine, sums, prior, state, block, plan, inclusion_stats, rng):
         )  # fmt: skip
         return
     half = most // 2
+    if most % 2 == 1:
+        block.nodes[:most] = order[:most]
+        n_edges = list_edges(block, n_nodes, most, most, True, True)
+        update_block(
+            engine, sums, prior, state, block, most, n_edges, 0, 0, NOT_PLANNED, plan,
+            inclusion_stats, rng,
+        )  # fmt: skip
     n_groups = (n_nodes + half - 1) // half
     for p in range(n_groups - 1):
         block.nodes[:half] = order[p * half : (p + 1) * half]

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slabfield._jit import inner, jit
-from slabfield.likelihood.blocks import tree_sweep
-from slabfield.likelihood.protocols import advance, refresh_data
+from slabfield.likelihood.protocols import advance, refresh_data, tree_sweep
 from slabfield.moves import langevin, reversible_jump
 from slabfield.moves.block_sweep import collapsed_sweep
 from slabfield.moves.chain_state import ChainState, Info

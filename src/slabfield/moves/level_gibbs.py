@@ -47,6 +47,9 @@ from slabfield.moves.edge_gibbs import MOST_EDGES, UNDECIDED, log_odds_of, toggl
 from slabfield.moves.evidence_sums import record_indicator, record_visit
 from slabfield.moves.particle_noise import MOST_SHARE, cell_noise, corrected_probabilities
 
+# Rows of a level that no row has, in the proposal of its bias; and counts that are rounding errors
+UNSEEN_COUNT, LEAST_COUNT = 0.1, 1e-6
+
 
 class LevelBlock(NamedTuple):
     """A block of nodes with levels, the table of its cells, and workspace for its updates.
@@ -506,7 +509,8 @@ def update_free_biases(features, sums, prior, state, block, table, level, place,
     """Draw all free biases of a node jointly: its levels' probabilities are Dirichlet (37).
 
     The likelihood of the biases is multinomial in the marginal probabilities of the levels; the
-    normal prior enters by an acceptance step.
+    normal prior enters by an acceptance step, which also makes up for the pseudo-count of levels
+    that no row has.
     """
     i = block.nodes[place]
     n, begin = features.n_levels[i], features.bias_start[i]
@@ -517,17 +521,27 @@ def update_free_biases(features, sums, prior, state, block, table, level, place,
     kept = 1.0
     if table.shape[1] > 1:
         kept = math.sqrt(1.0 - level_noise(block.pair[:n], sums.n_rows, weight))
+    unseen, n_unseen, total = 0.0, 0, 0.0
     for a in range(n):
         count = level_count(features, sums, i, a)
+        seen = count > LEAST_COUNT
+        if not seen:
+            count = UNSEEN_COUNT
         drawn = math.log(max(rng.standard_gamma(count), 1e-300))
         if kept < 1.0:
             # the noise of the marginals replaces part of the variance of the draw
             drawn = math.log(count) + kept * (drawn - math.log(count))
+        total += math.exp(drawn)
         log_factor[a] = drawn - math.log(max(weight[a], 1e-30))
+        if not seen:
+            unseen += log_factor[a]
+            n_unseen += 1
     for a in range(1, n):
         proposal[a - 1] = bias[a - 1] + log_factor[a] - log_factor[0]
     gain = log_bias_prior(features, prior.bias_precision, i, proposal)
     gain -= log_bias_prior(features, prior.bias_precision, i, bias)
+    if n_unseen > 0:
+        gain -= UNSEEN_COUNT * (unseen - n_unseen * math.log(total))
     if -rng.standard_exponential() < gain:
         bias[:] = proposal
         largest = log_factor[0]

@@ -170,10 +170,13 @@ class Structure(Summaries):
         absent, there is no stronger evidence against it. NaN where it cannot be computed: the edge
         is present in few draws, and the means of the nodes are not recorded.
         """
-        means, n_rows = self.settings.get("node_means"), self.settings.get("total_weight")
+        shares, n_rows = self.settings.get("level_shares"), self.settings.get("total_weight")
         variance = np.full(self.n_nodes, np.nan)
-        if isinstance(means, list) and len(means) == self.n_nodes and n_rows is not None:
-            variance = np.sqrt(n_rows) * np.array(means) * (1 - np.array(means))
+        if shares is not None and n_rows is not None:
+            for i, node in enumerate(self.encoder.variables):
+                if node.is_scored:
+                    scores, share = np.array(node.scores), np.array(shares[i])
+                    variance[i] = np.sqrt(n_rows) * (share @ scores**2 - (share @ scores) ** 2)
         first, second = self.interactions.ends
         return least_attainable(self.draws, variance[first] * variance[second])
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slabfield.draws import Draws
+from slabfield.encoding import Encoder
 from slabfield.models.interactions import Interactions
 
 Array = NDArray[np.float64]
@@ -30,6 +31,7 @@ class Summaries:
     draws: Draws
     feature_names: list[str]
     settings: dict[str, Any]
+    encoder: Encoder
 
     @property
     def n_nodes(self) -> int:

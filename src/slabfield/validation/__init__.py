@@ -21,6 +21,7 @@ from slabfield.validation.estimator_parameters import (
 from slabfield.validation.parameters import (
     check_choice,
     check_exact_size,
+    check_free_biases,
     check_full_size,
     check_number,
     check_positive_int,
@@ -44,6 +45,7 @@ __all__ = [
     "check_choice",
     "check_edge_prior",
     "check_exact_size",
+    "check_free_biases",
     "check_full_size",
     "check_inclusion_prior",
     "check_number",

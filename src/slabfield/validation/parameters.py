@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import inf, isnan
 from numbers import Integral, Real
 from typing import Any, Literal, overload
 
 import numpy as np
 
-from slabfield.validation.errors import InputError, Parameter, shown_value
+from slabfield.validation.errors import InputError, Parameter, listed, shown_value
 
 
 def check_choice(name: str, value: object, allowed: Sequence[str]) -> str:
@@ -102,24 +102,40 @@ def check_number(
     )
 
 
-def check_exact_size(n_nodes: int, limit: int) -> None:
-    """Refuse more nodes than the exact engine supports.
+def check_exact_size(n_nodes: int, n_states: int, limit: int) -> None:
+    """Refuse more joint states than the exact engine supports.
 
     Parameters
     ----------
+    n_nodes, n_states : int
+        Number of nodes, and of their joint states.
     limit : int
-        Largest number of nodes whose 2^D states are enumerated.
+        Largest number of joint states that are enumerated.
     """
-    if n_nodes > limit:
+    if n_states > limit:
         raise InputError(
-            "too-many-nodes-for-exact",
-            "{exact} keeps a table of every state, so it takes at most {limit} nodes; found "
-            "{n_nodes}, that is 2^{n_nodes} states. Use {particles}, or keep {limit} columns or "
-            "fewer.",
+            "too-many-states-for-exact",
+            "{exact} keeps a table of all joint states, at most {limit:,} of them (20 columns of 2 "
+            "values, 8 of 5); found {n_nodes} columns with {n_states} joint states. Use "
+            "{particles}, or drop columns.",
             exact=Parameter("likelihood", "exact"),
             limit=limit,
             n_nodes=n_nodes,
+            n_states=f"{n_states:.2g}" if n_states > 1e9 else f"{n_states:,}",
             particles=Parameter("likelihood", "particles"),
+        )
+
+
+def check_free_biases(variables: Iterable[Any]) -> None:
+    """Refuse Blume-Capel variables with the paper's moves, which have a bias for every level."""
+    found = [repr(variable.name) for variable in variables if variable.kind == "blume-capel"]
+    if found:
+        raise InputError(
+            "blume-capel-with-paper",
+            "{paper} has a bias for every level of a column; found Blume-Capel columns {columns}. "
+            "Make them ordinal, or leave out {paper}.",
+            paper=Parameter("preset", "paper"),
+            columns=listed(found),
         )
 
 
