@@ -18,7 +18,8 @@ from dataclasses import replace
 import numpy as np
 
 import kernel_loops as loops
-from slabfield.adaptation.block_schedule import planned_for_particles, screen
+from slabfield.adaptation.associations import association
+from slabfield.adaptation.block_schedule import planned_for_particles
 from slabfield.chains.chain_run import chain_rng
 from slabfield.chains.collapsed_chain import CollapsedChain
 from slabfield.chains.collapsed_warmup import start_collapsed
@@ -78,10 +79,11 @@ def true_chain(data: Simulated, engine: str, n_particles: int = 0) -> CollapsedC
     if engine == "particles" and len(chain.plan.blocks):
         inclusion_stats, score = (
             flip_recording_stats(problem.model),
-            screen(problem.sums, problem.model.ends),
+            association(problem.model, problem),
         )
         inclusion_stats.visits[:], inclusion_stats.probability_sum[:] = 1, score / (20.0 + score)
-        plan = planned_for_particles(problem, inclusion_stats, chain.block.nodes.size, chain.state)
+        present = chain.state.members[: chain.state.n_members[0]]
+        plan = planned_for_particles(problem, inclusion_stats, chain.block.nodes.size, present)
         chain = chain._replace(plan=plan)
     return chain
 

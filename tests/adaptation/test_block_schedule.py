@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from level_runs import model_of, problem_of
+from slabfield.adaptation.associations import association
 from slabfield.adaptation.block_schedule import (
     EDGES_PER_NODE,
     EXTRA_FLIPS,
@@ -17,7 +19,6 @@ from slabfield.adaptation.block_schedule import (
     flips_needed,
     make_plan,
     plan_for_particles,
-    screen,
     star_blocks,
     with_moves,
 )
@@ -221,7 +222,7 @@ def test_more_flips_are_proposed_where_edges_are_few():
 def test_the_plan_of_all_pairs_has_no_blocks():
     rows = make_block(300, random_state=2).rows
     model = BinaryPairwise(rows.shape[1])
-    plan = all_pairs_plan(6, model.sums(rows), model.ends)
+    plan = all_pairs_plan(6, problem_of(model, rows))
     assert plan.blocks.shape == (0, 6)
     assert plan.n_random == 0
     assert plan.undecided.all()
@@ -246,12 +247,25 @@ def test_nodes_are_brought_together_behind_the_first():
     np.testing.assert_array_equal(order[:5], together[before[0]])
 
 
-def test_screen_is_the_squared_correlation_times_rows():
+def test_association_is_the_squared_correlation_times_rows():
     rows = make_block(300, random_state=2).rows
     model = BinaryPairwise(rows.shape[1])
-    score = screen(model.sums(rows), model.ends)
+    score = association(model, problem_of(model, rows))
     correlation = np.corrcoef(rows.T)[model.ends]
     np.testing.assert_allclose(score, 300 * correlation**2, rtol=0.01, atol=0.05)
     # a column that never varies has a score too
     rows[:, 0] = 0
-    assert np.isfinite(screen(model.sums(rows), model.ends)).all()
+    assert np.isfinite(association(model, problem_of(model, rows))).all()
+
+
+def test_association_of_levels_sums_the_squared_correlations_of_coordinates():
+    rows = np.random.default_rng(1).integers(0, 3, (200, 3))
+    rows[:, 1] = np.maximum(rows[:, 0], rows[:, 1])
+    model = model_of([("ordinal", 3), ("ordinal", 3), ("nominal", 3)])
+    score = association(model, problem_of(model, rows))
+    correlation = np.corrcoef(rows[:, 0], rows[:, 1])[0, 1]
+    assert score[0] == pytest.approx(200 * correlation**2)
+    coordinates = model.nodes[2].embedding[rows[:, 2]].T
+    both = [np.corrcoef(rows[:, 0], values)[0, 1] ** 2 for values in coordinates]
+    assert score[1] == pytest.approx(200 * sum(both))
+    assert score[0] > 10 * score[1]

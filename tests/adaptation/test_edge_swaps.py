@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 from scipy.optimize import minimize
 
+from level_runs import problem_of
 from slabfield.adaptation.edge_swaps import (
     LEAST_BARRIER,
     SwapCandidate,
@@ -85,7 +86,7 @@ def search_arguments(rows: np.ndarray, edges: list[tuple[int, int]]) -> tuple:
     state = new_state(model.n_nodes, model.n_interactions, model.n_interactions)
     state.coupling[:] = mode.coupling[model.ends]
     state.hyper[:] = P0, SIGMA0
-    return model.sums(rows), mode.covariance, state, model.ends
+    return problem_of(model, rows), mode.covariance, state
 
 
 def as_sets(swaps: list[SwapCandidate]) -> list[set[frozenset[int]]]:

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from degenerate_tables import one_hot
+from level_runs import problem_of
 from random_fields import lists_of, random_state_of
 from slabfield import SpikeSlabMRF
 from slabfield.adaptation.pattern_clusters import MOST_NODES, MOST_PATTERNS, find_clusters
@@ -114,7 +115,7 @@ def test_patterns_move_between_separated_modes():
 
 def clusters_of(rows: np.ndarray) -> list[tuple[set[int], set[int]]]:
     model = BinaryPairwise(rows.shape[1])
-    found = find_clusters(rows, model.sums(rows), model.ends)
+    found = find_clusters(problem_of(model, rows))
     starts = zip(
         found.node_start[:-1], found.node_start[1:], found.pattern_start[:-1],
         found.pattern_start[1:], strict=True,

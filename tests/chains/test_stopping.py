@@ -163,8 +163,8 @@ def test_starts_are_of_their_kind(small, large):
 def test_a_sparse_state_is_complete_and_shares_no_memory(large):
     state = start_from_data(large, "random", np.random.default_rng(3))
     assert state.n_members[0] > 0
-    sparse = sparse_state_of(state)
-    back = state_of(sparse, state.present.size)
+    sparse = sparse_state_of(state, large.model)
+    back = state_of(sparse, large.model)
     for one, other, name in zip(state, back, state._fields, strict=True):
         listed = state.n_members[0] if name == "members" else None
         assert one.dtype == other.dtype

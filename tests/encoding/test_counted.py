@@ -326,26 +326,26 @@ def test_constant_columns_are_warned_of(tmp_path: Path) -> None:
 
 
 def test_memory_grows_with_the_run() -> None:
-    base = memory_needed(1_000, 20, default_exact(), 4, 1_000)
-    assert memory_needed(1_000_000, 20, default_exact(), 4, 1_000).data > base.data
-    assert memory_needed(1_000, 20, default_exact(), 8, 1_000).chains == 2 * base.chains
-    assert memory_needed(1_000, 20, default_exact(), 4, 9_000).draws > 2 * base.draws
-    rows = [memory_needed(n, 100, pseudo(), 4, 1_000).chains for n in (1_000, 100_000)]
+    base = memory_needed(1_000, [2] * 20, default_exact(), 4, 1_000)
+    assert memory_needed(1_000_000, [2] * 20, default_exact(), 4, 1_000).data > base.data
+    assert memory_needed(1_000, [2] * 20, default_exact(), 8, 1_000).chains == 2 * base.chains
+    assert memory_needed(1_000, [2] * 20, default_exact(), 4, 9_000).draws > 2 * base.draws
+    rows = [memory_needed(n, [2] * 100, pseudo(), 4, 1_000).chains for n in (1_000, 100_000)]
     assert rows[1] - rows[0] > 4 * 99_000 * 100 * 24
-    some = [memory_needed(n, 100, default_particles(), 4, 10).chains for n in (10**5, 10**7)]
+    some = [memory_needed(n, [2] * 100, default_particles(), 4, 10).chains for n in (10**5, 10**7)]
     assert some[0] == some[1]
 
 
 def test_runs_that_do_not_fit_are_refused_with_a_feasible_size() -> None:
-    whole = memory_needed(5_000, 50, pseudo(), 4, 10_000).total
-    assert check_memory(5_000, 50, pseudo(), 4, 10_000, whole).total == whole
+    whole = memory_needed(5_000, [2] * 50, pseudo(), 4, 10_000).total
+    assert check_memory(5_000, [2] * 50, pseudo(), 4, 10_000, whole).total == whole
     with pytest.raises(InputError, match=r"would take .* allowed") as refused:
-        check_memory(5_000, 50, pseudo(), 4, 10_000, whole - 1)
+        check_memory(5_000, [2] * 50, pseudo(), 4, 10_000, whole - 1)
     draws = int(str(refused.value).split("n_draws=")[1].split(" ")[0])
-    assert memory_needed(5_000, 50, pseudo(), 4, draws).total < whole
-    assert memory_needed(5_000, 50, pseudo(), 4, draws + 1).total >= whole
+    assert memory_needed(5_000, [2] * 50, pseudo(), 4, draws).total < whole
+    assert memory_needed(5_000, [2] * 50, pseudo(), 4, draws + 1).total >= whole
     with pytest.raises(InputError, match="Find a larger machine; or allow more"):
-        check_memory(5_000, 50, pseudo(), 4, 10_000, 1)
+        check_memory(5_000, [2] * 50, pseudo(), 4, 10_000, 1)
 
 
 def test_the_estimator_refuses_before_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,8 +12,8 @@ from scipy.special import expit, logit
 from random_fields import engine_with, random_state_of
 from slabfield.inference import enumeration
 from slabfield.kernels import block_particles, block_table, gibbs
-from slabfield.likelihood.blocks import block_size, exact_blocks, more_particles, particle_blocks
-from slabfield.likelihood.protocols import leave_block, open_block
+from slabfield.likelihood.blocks import block_size, exact_blocks, particle_blocks
+from slabfield.likelihood.protocols import leave_block, more_particles, open_block
 from slabfield.models.binary import BinaryPairwise
 from slabfield.moves.chain_state import insert, remove
 from slabfield.moves.edge_gibbs import Edge, edge_evidence, scale_of

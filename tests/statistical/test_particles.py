@@ -179,7 +179,7 @@ def knot(strength):
     edges = np.flatnonzero((first >= 7) & (second < 23)).astype(np.int32)
     bias = np.where((np.arange(40) >= 7) & (np.arange(40) < 23), -7.5 * strength, 0.0)
     sparse = SparseState(bias, edges, np.full(edges.size, strength), np.array([0.5, 1.0]))
-    return particle_blocks(model, 1024, 1.0, 4, False, rng), state_of(sparse, first.size), rng
+    return particle_blocks(model, 1024, 1.0, 4, False, rng), state_of(sparse, model), rng
 
 
 def test_nodes_that_move_together_are_the_slowest_and_get_more_tree_sweeps():
@@ -211,7 +211,7 @@ def shifted(shift, n_rows=400.0):
     mean = np.diag(pairs)
     sums = Sums(n_rows, n_rows * mean, n_rows * pairs[model.ends])
     edges = np.flatnonzero(coupling).astype(np.int32)
-    state = state_of(SparseState(bias, edges, coupling[edges] + shift, np.array([0.5, 1.0])), 28)
+    state = state_of(SparseState(bias, edges, coupling[edges] + shift, np.array([0.5, 1.0])), model)
     engine = particle_blocks(model, 4096, 1.0, 4, False, rng)
     return engine, state, sums, rng
 
