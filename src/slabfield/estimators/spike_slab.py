@@ -45,6 +45,7 @@ from slabfield.estimators.run_files import (
     read_run,
     record_goal,
     recorded_draws,
+    recorded_file,
     recorded_goal,
     versions,
 )
@@ -194,6 +195,8 @@ class SpikeSlabMRF(PosteriorModel):
     _runs: Any = None
     _checkpoint: Checkpoint | None = None
     _goal: Goal
+    # The table's file, if the command line read it; the report names it
+    _file: str = ""
 
     def __init__(
         self,
@@ -323,6 +326,7 @@ class SpikeSlabMRF(PosteriorModel):
         estimator = cls(**parameters)
         validation.validate_params(estimator)
         estimator._checkpoint = folder
+        estimator._file = recorded_file(folder)
         if folder.ended:
             estimator._fit_table(table, folder, None, load=True)
         return estimator
@@ -455,6 +459,8 @@ class SpikeSlabMRF(PosteriorModel):
             "n_missing": int(np.count_nonzero(table.missing)),
             "node_means": node_means(problem).tolist(),
         }  # fmt: skip
+        if self._file:
+            run_settings["file"] = self._file
         planned = Goal(settings.n_draws, self.n_draws == "auto", self.max_draws)
         stopwatch = Stopwatch()
         with checkpoint.at_work() if checkpoint else nullcontext():
