@@ -2,7 +2,9 @@
 
 import io
 import os
+import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -26,7 +28,14 @@ from slabfield.cli.app import app
 from slabfield.cli.option_values import parse_binarize, parse_na_values, parse_slab
 from slabfield.cli.options import Likelihood, Preset
 from slabfield.cli.parameter_options import as_option
-from slabfield.cli.printing import MAX_ROWS, convergence_text, edge_table, rows_to_print
+from slabfield.cli.printing import (
+    FILE_WIDTH,
+    MAX_ROWS,
+    convergence_text,
+    edge_table,
+    rows_to_print,
+    table_console,
+)
 from slabfield.encoding import code_binary
 from slabfield.io.atomic import write_atomically
 from slabfield.io.reading import read_table
@@ -105,7 +114,7 @@ def estimator(monkeypatch: pytest.MonkeyPatch) -> type[FakeEstimator]:
 
     monkeypatch.setitem(slabfield.__dict__, "SpikeSlabMRF", Fake)
     page = "<!doctype html>"  # tests/report/test_report.py has the real one
-    monkeypatch.setattr("slabfield.report.write_report", lambda _, path, __: path.write_text(page))
+    monkeypatch.setattr("slabfield.report.write_report", lambda _, path, *__: path.write_text(page))
     for picture in ("inclusion_matrix", "edge_forest", "evidence", "convergence"):
         # tests/plots/test_plots.py has the real ones
         monkeypatch.setattr(slabfield.plots, picture, lambda _, **__: Figure().add_subplot())
@@ -140,6 +149,33 @@ def call_process(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 # --- valid input ------------------------------------------------------------------------------
+
+
+def test_results_are_not_replaced_in_silence(
+    estimator: type[FakeEstimator], csv_file: Callable[..., Path], tmp_path: Path
+) -> None:
+    arguments = ("fit", csv_file(), "--out", tmp_path / "out", "--seed", 3)
+    assert "will be replaced" not in call(*arguments).output
+    again = call(*arguments).output.replace("\n", " ")
+    assert re.search(r"The results of \d{4}-\d\d-\d\d \d\d:\d\d in .* will be replaced\.", again)
+    assert "will be replaced" not in call(*arguments, "--quiet").output
+
+
+def test_names_in_tables_are_cut_only_where_the_terminal_is_narrow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    for name in ("stdin", "stdout", "stderr"):
+        monkeypatch.setattr(sys, name, io.StringIO())
+    assert table_console().width == FILE_WIDTH
+    monkeypatch.setenv("COLUMNS", "70")
+    assert table_console().width == 70
+    # a terminal that cannot move its cursor, of which rich assumes 80 columns
+    monkeypatch.delenv("COLUMNS")
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setattr(shutil, "get_terminal_size", lambda *_: os.terminal_size((133, 40)))
+    assert table_console().width == 133
 
 
 def test_fit_prints_and_writes(

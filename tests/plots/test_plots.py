@@ -232,7 +232,7 @@ def test_the_forest_has_the_strongest_edges_first(posterior: Posterior) -> None:
     np.testing.assert_allclose(bars, np.column_stack([lower, upper]))
     assert ax.get_title(loc="left").startswith(f"The strongest 4 of {probable.size} edges")
     written = [text for text in texts(ax) if text != "probability"]
-    assert written[0] in (f"{probability[order[0]]:.2f}", "> .99", "1")
+    assert written[0] in (f"{probability[order[0]]:.2f}", "> 0.99", "1")
     assert [line.get_marker() for line in dots] == ["o" if m >= 0 else "s" for m in mean[order]]
 
 

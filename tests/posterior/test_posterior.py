@@ -247,8 +247,8 @@ def test_one_chain_alone_is_not_converged() -> None:
     posterior = posterior_of(coin_tosses(1, 1000))
     assert not posterior.converged
     assert posterior.warnings == [
-        "Convergence cannot be judged from fewer than four chains; this run has 1. Run more "
-        "chains (n_chains)."
+        "Convergence cannot be judged from fewer than four chains; this run has 1. Run with "
+        "n_chains=4."
     ]
     assert np.isnan(posterior.diagnostics["rhat_present"]).all()
     assert np.all(posterior.diagnostics["ess_present"] > 500)
@@ -271,8 +271,20 @@ def test_three_draws_are_too_few() -> None:
 
 def test_repr(by_hand: Posterior) -> None:
     assert repr(by_hand) == (
-        "<Posterior of 3 nodes by exact: 2 chains of 2 draws, 1 edges of probability 0.5 or more>"
+        "<Posterior of 3 nodes by exact: 2 chains of 2 draws; 3 possible edges, strong evidence "
+        "for 0 and against 0>"
     )
+    factor = by_hand.edge_bayes_factor
+    assert not np.any((factor > 10) | (factor < 0.1))
+
+
+def test_repr_counts_strong_evidence(monkeypatch: pytest.MonkeyPatch) -> None:
+    posterior = posterior_of(coin_tosses(1, 50))
+    factors = np.full(posterior.draws.n_edges, 11.0)
+    factors[0] = 0.05
+    monkeypatch.setattr(Posterior, "edge_bayes_factor", factors)
+    assert ": 1 chain of 50 draws;" in repr(posterior)
+    assert f"strong evidence for {factors.size - 1} and against 1>" in repr(posterior)
 
 
 def test_pickling_keeps_everything() -> None:

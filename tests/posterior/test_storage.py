@@ -258,7 +258,7 @@ def test_files_that_are_not_posteriors(tmp_path: Path) -> None:
     path.write_bytes(b"")
     assert "found an empty file" in error_message(path)
     path.write_text("node_1,node_2\n")
-    assert "found a file that begins with b'node_1,n'" in error_message(path)
+    assert "found a text file." in error_message(path)
 
 
 def test_a_file_of_another_program(tmp_path: Path) -> None:
@@ -286,7 +286,7 @@ def test_a_file_with_a_flipped_bit_anywhere(saved: Path) -> None:
         damaged[place] ^= 1 << int(rng.integers(8))
         saved.write_bytes(damaged)
         message = error_message(saved)
-        assert "is damaged" in message or "cut short" in message or "begins with" in message
+        assert "is damaged" in message or "cut short" in message or "of another kind" in message
 
 
 def test_bytes_added_or_swapped(saved: Path) -> None:

@@ -1,9 +1,12 @@
 """The report file: its content, that it loads nothing, and unusual input."""
 
+import ast
 import json
 import os
 import re
+from datetime import datetime
 from html.parser import HTMLParser
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +18,22 @@ from typer.testing import CliRunner
 from report_helpers import HOSTILE, made_up
 from slabfield import Posterior, SpikeSlabMRF
 from slabfield.cli.app import app
+from slabfield.cli.result_files import source_text
 from slabfield.draws import Draws
 from slabfield.plots import network
 from slabfield.plots._layout import place_network
+from slabfield.posterior import diagnostics
 from slabfield.report import payload as payload_module
 from slabfield.report import write_report
 from slabfield.report.page import make_page
 from slabfield.report.payload import report_payload
-from slabfield.report.text import all_settings, main_settings, sentences, verdict
+from slabfield.report.text import (
+    all_settings,
+    main_settings,
+    sentences,
+    verdict,
+    warnings_in_words,
+)
 from slabfield.validation import InputError
 
 
@@ -199,12 +210,81 @@ def test_the_verdict_says_what_to_do() -> None:
     assert "Not converged" in page.text
     for warning in short.warnings:
         assert warning in page.text
+    assert "resume" not in verdict(made_up(5, n_chains=2, n_draws=1200))
     long = made_up(5, n_draws=600)
     assert long.converged
     assert "more draws would change these numbers little" in Page(make_page(long)).text
     assert "approximation" not in verdict(long)
     long.settings["engine"] = "pseudo"
     assert "approximation" in verdict(long)
+
+
+# Names of parameters and options, which no reader of a report needs to know
+NAMES = re.compile(
+    rf"\b({'|'.join(name for name in signature(SpikeSlabMRF).parameters if '_' in name)})\b"
+    r"|\b(na|likelihood|sampler|n_[a-z]+) ?=|\bn_[a-z]+|--[a-z]|\w\.\w+\(|\(in Python\)"
+)
+
+
+def with_everything_wrong() -> Posterior:
+    """Make up a run with every deviation and every problem that a report can tell of."""
+    posterior = made_up(5, n_chains=2, n_draws=20)
+    posterior.settings.update(
+        n_chains=4, likelihood="auto", n_draws=20, stopped_by="time",
+        fell_back="The particles do not mix on these data.",
+    )  # fmt: skip
+    for chain in posterior.info:
+        chain |= {
+            "warmed_up_for": 20, "not_finite": 1, "in_dense_mode": True, "noise": 9.0,
+            "two_start_discrepancy": 40.0, "moment_misfit": 40.0,
+        }  # fmt: skip
+    return posterior
+
+
+def test_the_report_names_neither_parameters_nor_options() -> None:
+    wrong = with_everything_wrong()
+    short = made_up(5, n_chains=1, n_draws=2)
+    short.settings.update(stopped_by="interrupt", n_chains=4)
+    codes = {message.code for each in (wrong, short) for message in each.messages}
+    written = {
+        ast.literal_eval(node.args[0])
+        for node in ast.walk(ast.parse(Path(diagnostics.__file__).read_text("utf-8")))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "Message"
+    }
+    assert codes == written - {"run-longer"}  # which is part of other messages
+    for posterior in (wrong, short):
+        _, body = make_page(posterior).split("</style>")
+        text = Page(body).text
+        assert not (found := NAMES.search(text)), text[found.start() - 80 : found.end() + 80]
+    warnings = warnings_in_words(wrong)
+    assert any(text.endswith("Run with at least four chains.") for text in warnings)
+    assert any("use the pseudo-likelihood, or more particles, or more" in text for text in warnings)
+    # the names are there for those who use Python
+    assert any(text.endswith("Run with n_chains=4.") for text in wrong.warnings)
+    assert NAMES.search(" ".join(wrong.warnings))
+
+
+def test_a_single_chain_is_not_spoken_of_as_several() -> None:
+    one = made_up(4, n_chains=1)
+    one.settings["n_chains"] = 1
+    one.info[0]["warmed_up_for"] = 20
+    (text,) = one.notes
+    assert text == (
+        "The time budget ended the warm-up of the only chain after 20 of 50 draws. It may mix more "
+        "slowly, and its first draws may still depend on the starting point."
+    )
+    assert "1 chain of 100 draws" in Page(make_page(one)).text
+
+
+def test_the_report_says_of_which_file_it_is() -> None:
+    posterior = made_up(4)
+    posterior.settings["file"] = "data/<my> symptoms.csv"
+    source = source_text(posterior, datetime(2026, 3, 4))
+    assert source == (
+        "data/<my> symptoms.csv: 300 rows \N{MULTIPLICATION SIGN} 4 columns. Fitted on 2026-03-04 "
+        "with slabfield 0.1.0."
+    )
+    assert source in Page(make_page(posterior, source=source)).text
 
 
 def test_the_main_settings_are_listed(posterior: Posterior) -> None:
@@ -282,7 +362,8 @@ def test_the_command_writes_beside_the_posterior_or_to_out(
     assert result.exit_code == 0, result.output
     assert str(tmp_path / "report.html") in result.output.replace("\n", "")
     page = (tmp_path / "report.html").read_text("utf-8")
-    assert page == make_page(posterior)
+    stored = datetime.fromtimestamp((tmp_path / "posterior.nc").stat().st_mtime)
+    assert page == make_page(posterior, source=f"Fitted on {stored:%Y-%m-%d} with slabfield 0.1.0.")
     (tmp_path / "report.html").unlink()
     result = CliRunner().invoke(app, ["report", str(tmp_path)])
     assert result.exit_code == 0, result.output

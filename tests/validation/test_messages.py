@@ -10,13 +10,17 @@ from pathlib import Path
 from string import Formatter
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.main import get_command
 
 import slabfield
+from slabfield import SpikeSlabMRF
+from slabfield.baselines import ChowLiuTree
 from slabfield.cli.app import app
 from slabfield.cli.fit_run import FitRequest
 from slabfield.cli.parameter_options import OPTIONS, VALUES, as_option, in_options
+from slabfield.encoding import code_binary
 from slabfield.validation import (
     InputError,
     InputWarning,
@@ -88,6 +92,38 @@ def test_a_parameter_is_rendered_for_python_and_for_the_command_line() -> None:
     )
 
 
+def test_missing_values_are_empty_cells_on_the_command_line() -> None:
+    with pytest.raises(InputError, match=re.escape("(NaN or None)")) as caught:
+        code_binary([[0, 1], [None, 0], [1, 1]])
+    text = in_options(caught.value.message)
+    assert "FILE must have no missing values (empty cells); found 1" in text
+    assert "NaN" not in text
+    assert "None" not in text
+
+
+def test_advice_can_be_pasted() -> None:
+    names = [f"item {k}" for k in range(30)]
+    table = pd.DataFrame({name: ["a", "b", "c"] for name in names})
+    with pytest.raises(InputError) as caught:
+        code_binary(table)
+    text = in_options(caught.value.message)
+    assert f"--drop '{','.join(names)}'" in text
+
+
+def test_a_warning_names_the_line_of_the_user() -> None:
+    constant = pd.DataFrame({"a": [0, 0, 0], "b": [0, 1, 0]})
+    model = SpikeSlabMRF(n_draws=5, n_warmup=5, random_state=0)
+    with pytest.warns(InputWarning) as of_fit:
+        model.fit(constant)
+    with pytest.warns(InputWarning) as of_tree:
+        ChowLiuTree().fit(constant)
+    with pytest.warns(InputWarning) as of_score:
+        model.score(constant.to_numpy())
+    for caught in (of_fit, of_tree, of_score):
+        (given,) = (item for item in caught if isinstance(item.message, InputWarning))
+        assert given.filename == __file__
+
+
 def test_none_is_a_value_and_numbers_of_numpy_are_numbers() -> None:
     assert str(Parameter("n_jobs", None)) == "n_jobs=None"
     assert str(Parameter("within", np.float64(0.5))) == "within=0.5"
@@ -112,7 +148,8 @@ def test_none_is_a_value_and_numbers_of_numpy_are_numbers() -> None:
         ("slab_prior", (5, 2.5), "--slab 5,2.5"),
         ("slab_prior", 1.0, "--slab 1"),
         ("drop", ["a", "b"], "--drop a,b"),
-        ("drop", list("abcdef"), "--drop a,b,c,d,e,..."),
+        ("drop", list("abcdef"), "--drop a,b,c,d,e,f"),
+        ("drop", ["x"] * 101, "--drop x,x,x,x,x,..."),
         ("drop", ["a" * 100], f"--drop {'a' * 77}..."),
         ("shape", (10, 12), "--shape 10x12"),
     ],

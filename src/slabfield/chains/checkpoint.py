@@ -314,17 +314,14 @@ class Checkpoint:
         there, here = self.run_record.get("identity", {}), json.loads(json.dumps(identity))
         differ = [name for name in here if there.get(name) != here[name]]
         if differ:
-            how = [
-                f"{name} {shown_value(there.get(name))} there and {shown_value(here[name])} here"
-                for name in differ
-            ]
             raise InputError(
                 "checkpoint-of-another-run",
-                "{folder} holds the state of another run; found {found}. Continue with the same "
-                "data, settings and version of slabfield, {otherwise}.",
+                "{folder} must be empty or hold the state of this same run; it holds that of "
+                "another one, which differs in {found}. To keep that run, name another folder; to "
+                "give it up, delete this folder; to continue it, use the same data, settings and "
+                "version of slabfield.",
                 folder=self.folder,
-                found=listed(how),
-                otherwise=OTHER_FOLDER,
+                found=_differences(there, here, differ),
             )
 
     def update(self, changes: dict[str, Any]) -> None:
@@ -409,6 +406,27 @@ class Checkpoint:
             if in_main_thread:
                 signal.signal(signal.SIGINT, before)
             lock.release()
+
+
+# What differs between two runs, in words, where values would say nothing
+IN_WORDS = {
+    "data_fingerprint": "the data",
+    "names": "the names of the columns",
+    "code": "the code of the sampler",
+    "coding": "the coding of the columns",
+}
+
+
+def _differences(there: dict[str, Any], here: dict[str, Any], names: list[str]) -> str:
+    """List what differs between two runs, first the data, and values only where they are short."""
+    found = [words for name, words in IN_WORDS.items() if name in names]
+    found += [
+        f"{name.removeprefix('n_').replace('_', ' ')} ({shown_value(there.get(name))} there, "
+        f"{shown_value(here[name])} here)"
+        for name in names
+        if name not in IN_WORDS
+    ]
+    return listed(found)
 
 
 def cannot_write(folder: Path, error: OSError) -> InputError:

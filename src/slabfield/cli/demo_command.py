@@ -30,6 +30,6 @@ def demo(
         pictures = read_picture_options(threshold, formats, dpi)
         table = load_adhd().data
         request = FitRequest(n_draws=parse_draws(draws), random_state=seed, n_jobs=jobs)
-        converged = run(table, request, out, quiet, pictures=pictures)
+        converged = run(table, request, out, quiet, pictures=pictures, file="Symptoms of ADHD")
     if not converged:
         raise typer.Exit(NOT_CONVERGED)

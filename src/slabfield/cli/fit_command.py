@@ -68,6 +68,6 @@ def fit(
         )  # fmt: skip
         for note in () if quiet else notes:
             show_text(note)
-        converged = run(table, request, out, quiet, cluster, pictures)
+        converged = run(table, request, out, quiet, cluster, pictures, file.name)
     if not converged:
         raise typer.Exit(NOT_CONVERGED)

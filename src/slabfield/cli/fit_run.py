@@ -6,13 +6,14 @@ import shlex
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
 from slabfield.cli.printing import show_edges, show_text, show_warnings, summarize
-from slabfield.cli.result_files import PictureOptions, write_results
+from slabfield.cli.result_files import PictureOptions, source_text, write_results, written_at
 from slabfield.encoding import CodedTable
 from slabfield.io.atomic import make_folder
 from slabfield.validation import InputError, InputWarning
@@ -58,6 +59,7 @@ def run(
     quiet: bool,
     cluster: str | None = None,
     pictures: PictureOptions = PictureOptions(),  # noqa: B008
+    file: str = "",
 ) -> bool:
     """Fit a table, print and write the results, and return whether the chains converged.
 
@@ -71,6 +73,8 @@ def run(
         Address of a Dask scheduler whose workers run the chains.
     pictures : PictureOptions
         Which edges are drawn, and how pictures are written.
+    file : str
+        The table's file, for the report.
 
     Returns
     -------
@@ -81,8 +85,11 @@ def run(
     from slabfield.estimators.run_files import CHECKPOINT
 
     make_folder(out)
+    if not quiet:
+        announce_replacement(out)
     discard_ended_checkpoint(out)
     estimator = SpikeSlabMRF(**request._asdict(), progress=not quiet)
+    estimator._file = file
     with resume_hint(out):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", InputWarning)
@@ -110,6 +117,16 @@ def resume_hint(out: Path) -> Iterator[None]:
 def resume_command(out: Path) -> str:
     """Return the command that resumes the run of an output folder."""
     return f"slabfield resume {shlex.quote(str(out))}"
+
+
+def announce_replacement(out: Path) -> None:
+    """Say that a folder holds results, which this run will replace."""
+    from slabfield.posterior.storage import POSTERIOR_FILE
+
+    earlier = out / POSTERIOR_FILE
+    if earlier.exists():
+        when = written_at(earlier)
+        typer.echo(f"The results of {when:%Y-%m-%d %H:%M} in {out} will be replaced.", err=True)
 
 
 def discard_ended_checkpoint(out: Path) -> None:
@@ -147,7 +164,8 @@ def finish(
     posterior = estimator.posterior_
     edges = posterior.to_dataframe()
     try:
-        written = write_results(posterior, edges, out, pictures)
+        source = source_text(posterior, datetime.now())
+        written = write_results(posterior, edges, out, pictures, source)
     except OSError as error:
         raise InputError(
             "results-not-written",

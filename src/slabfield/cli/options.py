@@ -52,6 +52,7 @@ class Decimal(StrEnum):
 File = Annotated[
     Path,
     typer.Argument(
+        metavar="FILE",
         show_default=False,
         help="CSV, TSV, Parquet or Excel (.xlsx) file with column names in the first line; CSV and "
         "TSV may be gzipped.",

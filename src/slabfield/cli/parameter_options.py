@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from slabfield.validation import Message, Parameter
-from slabfield.validation.errors import LONGEST_ITEM, SHOWN, shortened
+from slabfield.validation.errors import LONGEST_ITEM, MOST_NAMED, SHOWN, shortened
 
 OPTIONS = {
     "X": "FILE",
@@ -74,8 +74,7 @@ def _shown_codes(codes: Mapping[str, Sequence[object]] | Sequence[object] | obje
             shlex.quote(f"{_shown_name(name)}:{_joined(some) or 'none'}")
             for name, some in codes.items()
         ]
-        more = " ..." if len(each) > SHOWN else ""
-        return " --na-values ".join(each[:SHOWN]) + more
+        return " --na-values ".join(_first(each))
     return shlex.quote(_joined(codes))
 
 
@@ -102,10 +101,15 @@ def _shown_name(name: str) -> str:
 
 
 def _shown_list(items: Sequence[str]) -> str:
-    """Join the first few items with commas, quoted where the option or the shell needs it."""
+    """Join items with commas, quoted where the option or the shell needs it."""
     line = io.StringIO()
-    csv.writer(line).writerow([*items[:SHOWN], *(["..."] if len(items) > SHOWN else [])])
+    csv.writer(line).writerow(_first(items))
     return shlex.quote(line.getvalue().rstrip("\r\n"))
+
+
+def _first(items: Sequence[str]) -> Sequence[str]:
+    """Return all items, so that they can be pasted; of very many, the first few."""
+    return items if len(items) <= MOST_NAMED else [*items[:SHOWN], "..."]
 
 
 def _shown_pairs(pairs: Iterable[tuple[object, object]]) -> str:
@@ -156,6 +160,8 @@ def as_option(parameter: Parameter, options: Mapping[str, str | None] = OPTIONS)
     >>> as_option(Parameter("n_draws", 100)), as_option(Parameter("max_draws"))
     ('--draws 100', 'max_draws (in Python)')
     """
+    if parameter.in_options is not None:
+        return parameter.in_options
     option = options.get(str(parameter), options.get(parameter.name))
     if option is None:
         return f"{parameter} (in Python)"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from math import isnan
 from typing import TYPE_CHECKING, Any, Literal
@@ -29,6 +32,8 @@ MAX_ROWS = 20
 LEVELS = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
 # Least number of characters for the names of an edge
 MIN_EDGE_WIDTH = 15
+# Width of tables that are written to a file or a pipe
+FILE_WIDTH = 160
 # Heading of the only column of text besides the names
 EVIDENCE = "\nEvidence"
 # Fewest chains whose convergence can be assessed
@@ -46,7 +51,7 @@ def show_text(text: str) -> None:
 def show_edges(edges: pd.DataFrame) -> None:
     """Print the most probable edges and some others, and the number of all edges."""
     chosen = rows_to_print(edges["inclusion_probability"].to_numpy())
-    console, n_first = Console(), MAX_ROWS // 2
+    console, n_first = table_console(), MAX_ROWS // 2
     table = edge_table(edges.iloc[chosen], len(chosen), console.width)
     if len(chosen) == len(edges):
         console.print(table)
@@ -57,6 +62,17 @@ def show_edges(edges: pd.DataFrame) -> None:
         f"The {n_first} most probable of {len(edges):,} edges, then one near each lower tenth of "
         "probability, down to the least probable; edges.csv has them all."
     )
+
+
+def table_console() -> Console:
+    """Return a console as wide as the terminal, or as ``FILE_WIDTH`` where there is none."""
+    console = Console()
+    if console.is_dumb_terminal:
+        columns, lines = shutil.get_terminal_size()
+        return Console(width=columns, height=lines)  # without both, rich takes 80 columns
+    streams = (sys.stdin, sys.stdout, sys.stderr)
+    in_terminal = any(stream is not None and stream.isatty() for stream in streams)
+    return console if in_terminal or "COLUMNS" in os.environ else Console(width=FILE_WIDTH)
 
 
 def rows_to_print(probability: NDArray[np.float64]) -> list[int]:
@@ -154,12 +170,13 @@ def show_warnings(caught: Iterable[WarningMessage], posterior: Posterior) -> Non
 
 def convergence_text(posterior: Posterior, resume_command: str) -> str:
     """Say whether the chains have converged, and what to do if not."""
-    figures = f"{posterior.convergence.worst} (engine: {posterior.settings.get('engine')})"
+    worst, engine = posterior.convergence.worst, posterior.settings.get("engine")
     if posterior.converged:
-        return f"The chains have converged: {figures}."
+        return f"Engine: {engine}. The chains have converged: {worst}."
+    chains = "The only chain has" if posterior.draws.n_chains == 1 else "The chains have"
     return (
-        f"The chains have not converged: {figures}. Take these numbers as provisional"
-        f"{_remedy(posterior, resume_command)}."
+        f"Engine: {engine}. {chains} not converged: {worst}. Take these numbers as provisional"
+        f"{_remedy(posterior, resume_command)}"
     )
 
 
@@ -168,10 +185,10 @@ def _remedy(posterior: Posterior, resume_command: str) -> str:
     from slabfield.posterior.diagnostics import MORE_DRAWS_HELP
 
     if any(problem.code in MORE_DRAWS_HELP for problem in posterior.problems):
-        return f"; to go on until they have: {resume_command}"
+        return f". To continue until convergence: {resume_command}"  # no dot, to be copied
     if posterior.draws.n_chains < CHAINS_NEEDED:
-        return f": run at least four chains to see whether they agree (--chains {CHAINS_NEEDED})"
-    return ""
+        return f": run at least four chains to see whether they agree (--chains {CHAINS_NEEDED})."
+    return "."
 
 
 def _probability(value: float) -> str:

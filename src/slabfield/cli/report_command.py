@@ -50,7 +50,12 @@ def report(
     """
     with handle_errors():
         from slabfield import load_posterior
-        from slabfield.cli.result_files import read_picture_options, write_pictures
+        from slabfield.cli.result_files import (
+            read_picture_options,
+            source_text,
+            write_pictures,
+            written_at,
+        )
         from slabfield.io.atomic import check_target
         from slabfield.posterior.storage import find_posterior
         from slabfield.report import write_report
@@ -59,7 +64,7 @@ def report(
         source = find_posterior(posterior)
         target = check_target(source.with_name("report.html") if out is None else out)
         loaded = load_posterior(source)
-        write_report(loaded, target, threshold)
+        write_report(loaded, target, threshold, source_text(loaded, written_at(source)))
         drawn = write_pictures(loaded, target.parent, pictures) if pictures.formats else []
     for path in [target, *(target.parent / name for name in drawn)]:
         typer.echo(f"Written: {path}")

@@ -15,7 +15,8 @@ def reproduce(
     figure: Annotated[
         str,
         typer.Argument(
-            help="1 to 11, sizes, sensitivity, or all (also checks the paper's claims)."
+            metavar="FIGURE",
+            help="1 to 11, sizes, sensitivity, or all (also checks the paper's claims).",
         ),
     ],
     scale: Annotated[

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -53,6 +54,7 @@ def write_results(
     edges: pd.DataFrame,
     folder: Path,
     options: PictureOptions = PictureOptions(),  # noqa: B008
+    source: str = "",
 ) -> list[str]:
     """Write tables, plots, graph, posterior and report, each atomically; return their names.
 
@@ -60,6 +62,8 @@ def write_results(
     ----------
     edges : DataFrame
         The table that ``Posterior.to_dataframe`` returns.
+    source : str
+        As for :func:`slabfield.report.write_report`.
     """
     import numpy as np
 
@@ -79,9 +83,25 @@ def write_results(
     pictures = write_pictures(posterior, folder, options._replace(threshold=threshold))
     posterior.write_graphml(folder / "network.graphml", threshold)
     posterior.save(folder / POSTERIOR_FILE)
-    write_report(posterior, folder / "report.html", threshold)
+    write_report(posterior, folder / "report.html", threshold, source)
     tables = ["edges.csv", "inclusion.csv", "couplings.csv"]
     return [*tables, *pictures, "network.graphml", POSTERIOR_FILE, "report.html"]
+
+
+def source_text(posterior: Posterior, at: datetime) -> str:
+    """Say which file a posterior is of, when and with which version it was made."""
+    settings = posterior.settings
+    version = settings.get("versions", {}).get("slabfield", "of an unknown version")
+    fitted = f"Fitted on {at:%Y-%m-%d} with slabfield {version}."
+    if "file" not in settings:
+        return fitted
+    size = f"{settings['n_rows']:,} rows \N{MULTIPLICATION SIGN} {posterior.n_nodes:,} columns"
+    return f"{settings['file']}: {size}. {fitted}"
+
+
+def written_at(path: Path) -> datetime:
+    """Return when a file was written, in local time."""
+    return datetime.fromtimestamp(path.stat().st_mtime)
 
 
 def write_pictures(posterior: Posterior, folder: Path, options: PictureOptions) -> list[str]:

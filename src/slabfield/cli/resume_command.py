@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 # The result file that is written last
 LAST_RESULT = "report.html"
 
-Folder = Annotated[Path, typer.Argument(show_default=False, help="The --out folder of a run.")]
+Folder = Annotated[
+    Path,
+    typer.Argument(metavar="FOLDER", show_default=False, help="The --out folder of a run."),
+]
 More = Annotated[
     str | None,
     typer.Option(

@@ -36,6 +36,7 @@ def simulate(
     kind: Annotated[
         Kind,
         typer.Argument(
+            metavar="block|lattice|random",
             show_default=False,
             help="block: dense groups of nodes; lattice: neighbors on a grid; random: every edge "
             "equally likely.",

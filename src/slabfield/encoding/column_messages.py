@@ -9,6 +9,7 @@ from slabfield.encoding.columns import Column, Fault, shown_values
 from slabfield.encoding.labels import value_key
 from slabfield.validation.errors import (
     LONGEST_ITEM,
+    MOST_NAMED,
     SHOWN,
     Message,
     Parameter,
@@ -18,6 +19,7 @@ from slabfield.validation.errors import (
 
 # Values of a column that are listed in full as its levels
 MOST_LEVELS = 12
+MISSING = Parameter("na", in_python="NaN or None", in_options="empty cells")
 
 
 def describe_faults(
@@ -152,11 +154,12 @@ def _outside_levels(bad: Sequence[Column]) -> Message:
 def _missing(bad: Sequence[Column]) -> Message:
     return Message(
         "missing-values",
-        "{X} must have no missing values (NaN or None); found {total}, in {which} {columns}.\n"
+        "{X} must have no missing values ({missing}); found {total}, in {which} {columns}.\n"
         "Pass {drop_rows} to drop the rows that have them, or {impute} to sample them along with "
         "the parameters; or {drop}.",
         {
             "X": Parameter("X"),
+            "missing": MISSING,
             "total": sum(column.n_missing for column in bad),
             "which": _plural(bad, "column", "columns"),
             "columns": listed([f"{column.name!r} ({column.n_missing})" for column in bad]),
@@ -281,8 +284,8 @@ def _drop(bad: Sequence[Column], in_python: str) -> Parameter:
 
 
 def _first(items: Sequence[str]) -> str:
-    """Join the first few items with commas."""
-    return ", ".join([*items[:SHOWN], *(["..."] if len(items) > SHOWN else [])])
+    """Join items with commas; of very many, the first few."""
+    return ", ".join(items if len(items) <= MOST_NAMED else [*items[:SHOWN], "..."])
 
 
 def _name(column: Column) -> str:

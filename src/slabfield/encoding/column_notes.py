@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slabfield.encoding.columns import Column, looks_like_identifier
 from slabfield.encoding.variables import Variable
-from slabfield.validation.errors import InputWarning, Parameter, listed, shown_value
+from slabfield.validation.errors import InputWarning, Parameter, listed, shown_value, warn_user
 
 
 def notes_of(variables: Sequence[Variable]) -> list[str]:
@@ -132,7 +131,7 @@ def warn_of_constants(
     constant = [repr(name) for name, is_constant in zip(names, same, strict=True) if is_constant]
     if constant:
         one = len(constant) == 1
-        warn(
+        warn_user(
             InputWarning(
                 "constant-columns",
                 "{Columns} {columns} {have} the same value in every row. Only the prior limits "
@@ -145,7 +144,6 @@ def warn_of_constants(
                 their="its" if one else "their",
                 them="it" if one else "them",
             ),
-            stacklevel=3,
         )
 
 
@@ -167,7 +165,7 @@ def warn_of_identifiers(
         if threshold is not None and looks_like_identifier(column, n_rows)
     ]
     if cut:
-        warn(
+        warn_user(
             InputWarning(
                 "identifier-binarized",
                 "{binarize} was applied to {columns}, with a different whole number in every row: "
@@ -175,5 +173,4 @@ def warn_of_identifiers(
                 binarize=Parameter("binarize"),
                 columns=listed(cut),
             ),
-            stacklevel=4,
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
-from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +25,14 @@ from slabfield.encoding.missing_codes import isolated_codes, likely_codes
 from slabfield.encoding.thresholds import Binarize, find_thresholds
 from slabfield.encoding.variables import Variable
 from slabfield.io.frames import OpenedTable, open_table
-from slabfield.validation.errors import InputError, InputWarning, Parameter, listed, shown_value
+from slabfield.validation.errors import (
+    InputError,
+    InputWarning,
+    Parameter,
+    listed,
+    shown_value,
+    warn_user,
+)
 from slabfield.validation.parameters import is_number
 
 UNSEEN = 255
@@ -211,7 +217,7 @@ class Encoder:
         if self.has_names and opened.has_names:
             _check_names(opened.names, [variable.name for variable in self.variables])
         elif opened.has_names:
-            warn(
+            warn_user(
                 InputWarning(
                     "names-not-fitted",
                     "{X} has feature names, but {model} was fitted without feature names; columns "
@@ -219,10 +225,9 @@ class Encoder:
                     X=Parameter("X"),
                     model=model,
                 ),
-                stacklevel=4,
             )
         elif self.has_names:
-            warn(
+            warn_user(
                 InputWarning(
                     "names-absent",
                     "{X} does not have valid feature names, but {model} was fitted with feature "
@@ -230,7 +235,6 @@ class Encoder:
                     X=Parameter("X"),
                     model=model,
                 ),
-                stacklevel=4,
             )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -26,6 +25,8 @@ from slabfield.chains.checkpoint import (
 from slabfield.chains.code_fingerprint import code_fingerprint
 from slabfield.chains.parallel import Outcome
 from slabfield.estimators.run_goal import Goal
+from slabfield.posterior.wording import of_chains
+from slabfield.validation.errors import warn_user
 
 # Subfolder of an output folder of the command line for the states of the chains
 CHECKPOINT = "checkpoint"
@@ -39,9 +40,9 @@ def versions() -> dict[str, str]:
     return {"slabfield": slabfield.__version__, "python": python_version(), **others}
 
 
-# Settings that are no part of a run's identity: versions are compared one by one, and means follow
-# from the data, which have a fingerprint
-NOT_IDENTITY = frozenset({"versions", "level_shares"})
+# Settings that are no part of a run's identity: versions are compared one by one, and shares follow
+# from the data, which have a fingerprint, whatever the name of their file
+NOT_IDENTITY = frozenset({"versions", "level_shares", "file"})
 
 
 def begin_run(
@@ -81,6 +82,7 @@ def begin_run(
         "variables": [variable.as_record() for variable in table.variables],
         "table": pack(list(table[2:]), arrays, {}, "table"),
         "versions": run_settings["versions"], "goal": list(goal), "stopped_by": "",
+        "file": run_settings.get("file", ""),
     }  # fmt: skip
     with refuse_unwritable(checkpoint):
         checkpoint.begin(identity, record, arrays)
@@ -92,6 +94,11 @@ def recorded_goal(checkpoint: Checkpoint) -> Goal:
     with plain_failures(checkpoint.header, DELETE_ADVICE):
         n_draws, until_converged, max_draws = (checkpoint.run_record or {})["goal"]
         return Goal(int(n_draws), bool(until_converged), int(max_draws))
+
+
+def recorded_file(checkpoint: Checkpoint) -> str:
+    """Return the name of the file with which a run began; empty if it did not begin with one."""
+    return str((checkpoint.run_record or {}).get("file", ""))
 
 
 def recorded_draws(checkpoint: Checkpoint) -> int:
@@ -169,16 +176,14 @@ def end_run(checkpoint: Checkpoint, outcome: Outcome) -> None:
     if not outcome.results:
         n_warmed, n_warmup = [run.n_warmed for run in outcome.runs], outcome.runs[0].n_warmup
         raise InterruptedInWarmUp(n_warmed, n_warmup, checkpoint.folder)
-    warnings.warn(
+    warn_user(
         validation.InputWarning(
             "interrupted",
-            "Ctrl-C ended the run after {n_draws} draws of {n_chains} of its {n_planned} chains. "
+            "Ctrl-C ended the run after {n_draws} draws of {chains}. "
             "resume() continues, here or in another process: "
             "SpikeSlabMRF.from_checkpoint({folder!r}).resume().",
             n_draws=n_draws,
-            n_chains=len(outcome.results),
-            n_planned=len(outcome.runs),
+            chains=of_chains(len(outcome.results), len(outcome.runs)),
             folder=str(checkpoint.folder),
         ),
-        stacklevel=5,
     )

@@ -46,6 +46,7 @@ from slabfield.estimators.run_files import (
     read_run,
     record_goal,
     recorded_draws,
+    recorded_file,
     recorded_goal,
     versions,
 )
@@ -197,6 +198,8 @@ class SpikeSlabMRF(PosteriorModel):
     _runs: Any = None
     _checkpoint: Checkpoint | None = None
     _goal: Goal
+    # The table's file, if the command line read it; the report names it
+    _file: str = ""
 
     def __init__(
         self,
@@ -326,6 +329,7 @@ class SpikeSlabMRF(PosteriorModel):
         estimator = cls(**parameters)
         validation.validate_params(estimator)
         estimator._checkpoint = folder
+        estimator._file = recorded_file(folder)
         if folder.ended:
             estimator._fit_table(table, folder, None, load=True)
         return estimator
@@ -459,6 +463,8 @@ class SpikeSlabMRF(PosteriorModel):
             "n_missing": int(np.count_nonzero(table.missing)),
             "level_shares": [share.tolist() for share in shares_of(table)],
         }  # fmt: skip
+        if self._file:
+            run_settings["file"] = self._file
         planned = Goal(settings.n_draws, self.n_draws == "auto", self.max_draws)
         stopwatch = Stopwatch()
         with checkpoint.at_work() if checkpoint else nullcontext():

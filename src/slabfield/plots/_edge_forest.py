@@ -106,7 +106,7 @@ def _summary(n_drawn: int, n_probable: int, threshold: float) -> str:
 
 
 def _write_probability(ax: Axes, place: float, probability: float) -> None:
-    rounded = f"{probability:.2f}" if probability < 0.995 else "> .99" if probability < 1 else "1"
+    rounded = f"{probability:.2f}" if probability < 0.995 else "> 0.99" if probability < 1 else "1"
     _write_beside(ax, place, rounded)
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from slabfield.configuration import DISCREPANCY_LIMIT, MISFIT_LIMIT, NOISE_LIMIT
 from slabfield.posterior.convergence import GLOBAL_ESS_LIMIT, GLOBAL_RHAT_LIMIT, MIN_DRAWS
+from slabfield.posterior.wording import of_chains
 from slabfield.validation import Message, Parameter
 
 if TYPE_CHECKING:
@@ -20,7 +21,18 @@ Array = NDArray[np.float64]
 # Chains from which convergence can be judged
 MIN_CHAINS = 4
 RUN_LONGER = Message("run-longer", "Resume the run")
-PSEUDO = Parameter("likelihood", "pseudo")
+PSEUDO = Parameter("likelihood", "pseudo", in_words="the pseudo-likelihood")
+ENOUGH_CHAINS = Parameter("n_chains", MIN_CHAINS, in_words="at least four chains")
+MORE_PARTICLES = Parameter(
+    "sampler",
+    in_python="more particles with sampler={'n_particles': ...}",
+    in_words="more particles",
+)
+MORE_SWEEPS = Parameter(
+    "sampler",
+    in_python="more sweeps with sampler={'n_sweeps': ...}",
+    in_words="more sweeps of the particles",
+)
 # Codes of the problems that more draws would solve
 MORE_DRAWS_HELP = (
     *("too-few-draws", "unconverged-quantity", "unconverged-biases", "unconverged-edges"),
@@ -35,8 +47,8 @@ def find_deviations(posterior: Posterior) -> list[Message]:
         found.append(
             Message(
                 "fell-back",
-                "{reason} The result is based on half the pseudo-likelihood instead ({pseudo}).",
-                {"reason": settings["fell_back"], "pseudo": PSEUDO},
+                "{reason} The result is based on half the pseudo-likelihood instead.",
+                {"reason": settings["fell_back"]},
             )
         )
     if settings.get("stopped_by") == "time":
@@ -52,14 +64,15 @@ def find_deviations(posterior: Posterior) -> list[Message]:
         found.append(
             Message(
                 "warmup-stopped-by-time",
-                "The time budget ended the warm-up of {n_stopped} of {n_chains} chains after "
-                "{n_draws} of {n_warmup} draws. They may mix more slowly, and their first draws "
-                "may still depend on the starting point.",
+                "The time budget ended the warm-up of {chains} after {n_draws} of {n_warmup} "
+                "draws. {They} may mix more slowly, and {their} first draws may still depend on "
+                "the starting point.",
                 {
-                    "n_stopped": len(warmups),
-                    "n_chains": len(posterior.info),
+                    "chains": of_chains(len(warmups), len(posterior.info)),
                     "n_draws": min(warmups),
                     "n_warmup": settings["n_warmup"],
+                    "They": "It" if len(warmups) == 1 else "They",
+                    "their": "its" if len(warmups) == 1 else "their",
                 },
             )
         )
@@ -67,12 +80,10 @@ def find_deviations(posterior: Posterior) -> list[Message]:
         found.append(
             Message(
                 "stopped-by-interrupt",
-                "Ctrl-C ended the run after {n_draws} draws of {n_chains} of its {n_planned} "
-                "chains.",
+                "Ctrl-C ended the run after {n_draws} draws of {chains}.",
                 {
                     "n_draws": draws.n_draws,
-                    "n_chains": draws.n_chains,
-                    "n_planned": settings["n_chains"],
+                    "chains": of_chains(draws.n_chains, settings["n_chains"]),
                 },
             )
         )
@@ -87,8 +98,8 @@ def find_problems(posterior: Posterior) -> list[Message]:
             Message(
                 "too-few-chains",
                 "Convergence cannot be judged from fewer than four chains; this run has {found}. "
-                "Run more chains ({n_chains}).",
-                {"found": posterior.draws.n_chains, "n_chains": Parameter("n_chains")},
+                "Run with {enough}.",
+                {"found": posterior.draws.n_chains, "enough": ENOUGH_CHAINS},
             )
         )
     return problems + particle_warnings(posterior.info) + unconverged_summaries(posterior)
@@ -131,12 +142,13 @@ def _bias_problems(posterior: Posterior) -> Iterator[Message]:
         one = nodes.size == 1
         yield Message(
             "unconverged-biases",
-            "{what} too few effective draws, or the chains disagree (worst: {worst}). Couplings at "
-            "these nodes are imprecise, too. {advice}.",
+            "{what} too few effective draws{or_disagree} (worst: {worst}). Couplings at these "
+            "nodes are imprecise, too. {advice}.",
             {
                 "what": "The bias of 1 node has"
                 if one
                 else f"The biases of {nodes.size} nodes have",
+                "or_disagree": _or_disagree(posterior),
                 "worst": ", ".join(posterior.feature_names[i] for i in nodes[:3]),
                 "advice": RUN_LONGER,
             },
@@ -148,15 +160,20 @@ def _edge_problems(posterior: Posterior) -> Iterator[Message]:
     if edges.size:
         yield Message(
             "unconverged-edges",
-            "{n_edges} undecided {have} too few effective draws, or the chains disagree (worst: "
-            "{worst}). These inclusion probabilities are imprecise. {advice}.",
+            "{n_edges} undecided {have} too few effective draws{or_disagree} (worst: {worst}). "
+            "These inclusion probabilities are imprecise. {advice}.",
             {
                 "n_edges": edges.size,
                 "have": "edge has" if edges.size == 1 else "edges have",
+                "or_disagree": _or_disagree(posterior),
                 "worst": ", ".join(posterior.interactions.labels(names, edges[:3])),
                 "advice": RUN_LONGER,
             },
         )
+
+
+def _or_disagree(posterior: Posterior) -> str:
+    return "" if posterior.draws.n_chains == 1 else ", or the chains disagree"
 
 
 def particle_warnings(info: list[dict[str, Any]]) -> list[Message]:
@@ -167,10 +184,9 @@ def particle_warnings(info: list[dict[str, Any]]) -> list[Message]:
         problems.append(
             Message(
                 "chains-restarted",
-                "{n_restarted} of {n_chains} chains reached values that are not finite and had to "
-                "be restarted. Some columns may imply or exclude others; drop such columns, or "
-                "compare with {pseudo}.",
-                {"n_restarted": restarted, "n_chains": len(info), "pseudo": PSEUDO},
+                "{Chains} reached values that are not finite and had to be restarted. Some columns "
+                "may imply or exclude others; drop such columns, or compare with {pseudo}.",
+                {"Chains": of_chains(restarted, len(info)).capitalize(), "pseudo": PSEUDO},
             )
         )
     in_dense_mode = sum(bool(chain.get("in_dense_mode", False)) for chain in info)
@@ -178,15 +194,14 @@ def particle_warnings(info: list[dict[str, Any]]) -> list[Message]:
         problems.append(
             Message(
                 "dense-mode",
-                "{n_dense} of {n_chains} chains ended in the dense mode: most edges are present "
-                "and all of them are weak. Particles that lag behind the parameters can hold a "
-                "chain there. Do not trust this result; use {pseudo}, or more particles or sweeps "
-                "(n_particles and n_sweeps in {sampler}).",
+                "{Chains} ended in the dense mode: most edges are present and all of them are "
+                "weak. Particles that lag behind the parameters can hold a chain there. Do not "
+                "trust this result; use {pseudo}, or {particles}, or {sweeps}.",
                 {
-                    "n_dense": in_dense_mode,
-                    "n_chains": len(info),
+                    "Chains": of_chains(in_dense_mode, len(info)).capitalize(),
                     "pseudo": PSEUDO,
-                    "sampler": Parameter("sampler"),
+                    "particles": MORE_PARTICLES,
+                    "sweeps": MORE_SWEEPS,
                 },
             )
         )
@@ -196,13 +211,11 @@ def particle_warnings(info: list[dict[str, Any]]) -> list[Message]:
             Message(
                 "too-few-particles",
                 "There are too few particles: the noise in the log odds of edges has variance "
-                "{noise:.2f} (should be below {limit:g}). Use more particles (n_particles in "
-                "{sampler}), or "
-                "{pseudo}.",
+                "{noise:.2f} (should be below {limit:g}). Use {particles}, or {pseudo}.",
                 {
                     "noise": noise,
                     "limit": NOISE_LIMIT,
-                    "sampler": Parameter("sampler"),
+                    "particles": MORE_PARTICLES,
                     "pseudo": PSEUDO,
                 },
             )
@@ -227,11 +240,11 @@ def particle_warnings(info: list[dict[str, Any]]) -> list[Message]:
                 "The particles lag behind the parameters: with parameters held fixed, the model's "
                 "pair frequencies differ from the data {misfit:.1f} times more than sampling error "
                 "explains (should be below {limit:.1f}). Do not trust strong couplings here; use "
-                "more sweeps (n_sweeps in {sampler}), or compare with {pseudo}.",
+                "{sweeps}, or compare with {pseudo}.",
                 {
                     "misfit": np.sqrt(moment_misfit),
                     "limit": np.sqrt(MISFIT_LIMIT),
-                    "sampler": Parameter("sampler"),
+                    "sweeps": MORE_SWEEPS,
                     "pseudo": PSEUDO,
                 },
             )

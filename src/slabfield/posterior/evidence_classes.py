@@ -135,12 +135,16 @@ def _reach_sentence(posterior: Posterior) -> str:
     rows = f"With {n_rows:,} rows, the" if isinstance(n_rows, int) else "The"
     text = (
         f"{rows} Bayes factor of an edge whose coupling is exactly zero cannot fall below about "
-        f"{factor_text(float(np.median(least)))} (median over edges): strong evidence against was "
-        f"out of reach for {'all edges' if strong == least.size else f'{strong:,} of them'}"
+        f"{factor_text(float(np.median(least)))} (median over edges): "
     )
-    if moderate:
-        every = "all" if moderate == least.size else f"{moderate:,} of them"
-        text += f", and moderate evidence against for {every}"
+    which, others = (
+        "all edges" if count == least.size else f"{count:,} of them" for count in (strong, moderate)
+    )
+    if moderate == strong:
+        text += f"strong or even moderate evidence against was out of reach for {which}"
+    else:
+        text += f"strong evidence against was out of reach for {which}"
+        text += f", and moderate evidence against for {others}" if moderate else ""
     return f"{text}. It takes more rows to tell absence from weak dependence."
 
 

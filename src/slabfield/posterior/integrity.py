@@ -45,16 +45,23 @@ def check_checksum(path: Path) -> None:
         ) from None
 
 
+def _kind_of_file(begin: bytes) -> str:
+    """Describe a file by its first bytes."""
+    if not begin:
+        return "an empty file"
+    text = "".join(begin.decode("latin-1").split())
+    return "a text file" if text.isascii() and text.isprintable() else "a file of another kind"
+
+
 def _check(path: Path, file: BinaryIO) -> None:
     begin = file.read(len(HDF5_SIGNATURE))
     if begin != HDF5_SIGNATURE:
-        found = "an empty file" if not begin else f"a file that begins with {begin!r}"
         raise InputError(
             "not-netcdf",
-            "{path} must be a posterior that Posterior.save wrote, which is a NetCDF-4 file; found "
-            "{found}. Name another file.",
+            "{path} must be a posterior, a NetCDF-4 file such as posterior.nc in the output folder "
+            "of a run; found {found}. Name that file, or its folder.",
             path=path,
-            found=found,
+            found=_kind_of_file(begin),
         )
     last_line = checksum.read_checksum(file, KIND)
     if last_line is None:

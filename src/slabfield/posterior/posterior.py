@@ -22,12 +22,13 @@ from slabfield.posterior.diagnostics import (
     find_problems,
 )
 from slabfield.posterior.evidence import Structure
+from slabfield.posterior.evidence_classes import count_classes
 from slabfield.posterior.exports import write_edges
 from slabfield.posterior.graphs import Networks
 from slabfield.posterior.methods_text import methods_text
 from slabfield.posterior.predictions import Predictions
 from slabfield.posterior.storage import save_posterior
-from slabfield.posterior.summaries import LIKELY
+from slabfield.posterior.wording import counted
 from slabfield.validation import Message
 
 if TYPE_CHECKING:
@@ -301,8 +302,10 @@ class Posterior(Structure, Networks, Predictions):
 
     def __repr__(self) -> str:
         chains, draws = self.draws.p0.shape
-        edges = int(np.sum(self.edge_probability >= LIKELY))
+        counts = count_classes(self.edge_bayes_factor)
         return (
-            f"<Posterior of {self.n_nodes} nodes by {self.settings.get('engine')}: {chains} chains "
-            f"of {draws} draws, {edges} edges of probability {LIKELY:g} or more>"
+            f"<Posterior of {self.n_nodes} nodes by {self.settings.get('engine')}: "
+            f"{counted(chains, 'chain')} of {counted(draws, 'draw')}; "
+            f"{counted(self.draws.n_edges, 'possible edge')}, strong evidence for "
+            f"{counts['strong for']:,} and against {counts['strong against']:,}>"
         )

@@ -93,8 +93,8 @@ def load_posterior(path: str | os.PathLike[str]) -> Posterior:
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder) / "posterior.nc"
     ...     Posterior(draws, ["sleep", "work"], {"engine": "exact"}).save(path)
-    ...     load_posterior(path)
-    <Posterior of 2 nodes by exact: 2 chains of 3 draws, 1 edges of probability 0.5 or more>
+    ...     load_posterior(path).feature_names
+    ['sleep', 'work']
     """
     from slabfield.posterior.posterior import Posterior
 

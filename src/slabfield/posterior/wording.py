@@ -24,6 +24,20 @@ def in_words(number: int) -> str:
     return NUMBER_WORDS[number] if number < len(NUMBER_WORDS) else f"{number:,}"
 
 
+def of_chains(number: int, total: int) -> str:
+    """Return which chains something is said of.
+
+    Examples
+    --------
+    >>> from slabfield.posterior.wording import of_chains
+    >>> of_chains(1, 1), of_chains(4, 4), of_chains(1, 4)
+    ('the only chain', 'all 4 chains', '1 of 4 chains')
+    """
+    if number < total:
+        return f"{number} of {total} chains"
+    return "the only chain" if total == 1 else f"all {total} chains"
+
+
 def were(number: int) -> str:
     """Return the verb that agrees with a number."""
     return "was" if number == 1 else "were"

@@ -16,8 +16,15 @@ from typing import TYPE_CHECKING, Any
 import slabfield
 from slabfield.io.atomic import check_target, write_atomically
 from slabfield.posterior.evidence_classes import CLASSES, NOT_ASSESSED, RANGES, count_classes
+from slabfield.posterior.wording import counted
 from slabfield.report.payload import report_payload
-from slabfield.report.text import all_settings, main_settings, sentences, verdict
+from slabfield.report.text import (
+    all_settings,
+    main_settings,
+    sentences,
+    verdict,
+    warnings_in_words,
+)
 from slabfield.validation import check_number
 
 if TYPE_CHECKING:
@@ -27,7 +34,10 @@ SCRIPTS = ("common", "network", "network_view", "edges", "matrix", "convergence"
 
 
 def write_report(
-    posterior: Posterior, path: str | os.PathLike[str], threshold: float | None = None
+    posterior: Posterior,
+    path: str | os.PathLike[str],
+    threshold: float | None = None,
+    source: str = "",
 ) -> None:
     """Write a report of a posterior as one self-contained HTML file, atomically.
 
@@ -40,6 +50,8 @@ def write_report(
     threshold : float, optional
         Smallest inclusion probability of an edge in the network when the report opens; by default
         as in :func:`slabfield.plots.network`.
+    source : str
+        Where the data come from and when they were fitted, for the head of the report.
 
     Examples
     --------
@@ -61,24 +73,26 @@ def write_report(
     target = check_target(path)
     if threshold is not None:
         threshold = check_number("threshold", threshold, 0, 1)
-    content = make_page(posterior, threshold).encode("utf-8", "replace")
+    content = make_page(posterior, threshold, source).encode("utf-8", "replace")
     write_atomically(target, lambda temporary: _write(temporary, content))
 
 
-def make_page(posterior: Posterior, threshold: float | None = None) -> str:
+def make_page(posterior: Posterior, threshold: float | None = None, source: str = "") -> str:
     """Return the report as HTML; parameters as for :func:`write_report`."""
     style, script = _read("report.css"), _script()
     engine = str(posterior.settings.get("engine", "unknown"))
     draws, counts = posterior.draws, count_classes(posterior.edge_bayes_factor)
     rows = posterior.settings.get("n_rows")
-    subtitle = [f"{posterior.n_nodes} nodes"] + ([f"{rows:,} rows"] if rows else [])
-    subtitle += [f"engine: {engine}", f"{draws.n_chains} chains of {draws.n_draws:,} draws"]
+    subtitle = [counted(posterior.n_nodes, "node")] + ([counted(rows, "row")] if rows else [])
+    chains = f"{counted(draws.n_chains, 'chain')} of {counted(draws.n_draws, 'draw')}"
+    subtitle += [f"engine: {engine}", chains]
     return Template(_read("template.html")).substitute(
         policy=_policy(style, script),
         style=style,
         script=script,
         data=_safe_json(report_payload(posterior, threshold)),
         subtitle=escape(" \N{MIDDLE DOT} ".join(subtitle)),
+        source=f'<p class="subtitle">{escape(source)}</p>' if source else "",
         cards="\n".join(_card(name, counts[name]) for name in CLASSES),
         classes="\n".join(_option(name) for name in (*CLASSES, NOT_ASSESSED) if counts[name]),
         converged="Converged" if posterior.converged else "Not converged",
@@ -86,7 +100,7 @@ def make_page(posterior: Posterior, threshold: float | None = None) -> str:
         state="good" if posterior.converged else "bad",
         verdict=escape(verdict(posterior)),
         sentences=_paragraphs(sentences(posterior)),
-        warnings=_warnings(posterior.warnings),
+        warnings=_warnings(warnings_in_words(posterior)),
         settings=_definitions(main_settings(posterior)),
         all_settings=escape(all_settings(posterior)),
         methods=_paragraphs(posterior.methods_text().split("\n\n")),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import json
+import re
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from slabfield.posterior.diagnostics import MORE_DRAWS_HELP
 from slabfield.posterior.evidence_classes import CLASSES, evidence_sentences
+from slabfield.validation import Parameter
 
 if TYPE_CHECKING:
     from slabfield.posterior import Posterior
@@ -36,15 +39,34 @@ def sentences(posterior: Posterior) -> list[str]:
     return found
 
 
+def warnings_in_words(posterior: Posterior) -> list[str]:
+    """Return the messages about a run without names of parameters or options.
+
+    A report is read by people who may have used Python, the command line, or neither.
+    """
+    return [message.render(_in_words) for message in posterior.messages]
+
+
+def _in_words(parameter: Parameter) -> str:
+    return parameter.in_words or _words(parameter.name)
+
+
+def _words(name: str) -> str:
+    """Turn the name of a parameter or setting into words."""
+    return re.sub(r"^n_", "number of ", name).replace("_", " ")
+
+
 def verdict(posterior: Posterior) -> str:
     """State whether the run has converged, and what to do if not."""
     if posterior.converged:
         good = "The chains agree and are long enough: more draws would change these numbers little."
         approximate = posterior.settings.get("engine") == "pseudo"
         return f"{good} They are based on {ENGINES['pseudo']}." if approximate else good
+    more_draws = any(problem.code in MORE_DRAWS_HELP for problem in posterior.problems)
+    remedy = ", and resume the run" if more_draws else ""
     return (
-        "The chains have not converged: treat these numbers as provisional, and resume the run. "
-        "The reasons are below."
+        f"This run has not been shown to converge: treat these numbers as provisional{remedy}. The "
+        "reasons are below."
     )
 
 
@@ -77,8 +99,8 @@ def main_settings(posterior: Posterior) -> list[tuple[str, str]]:
 
 
 def all_settings(posterior: Posterior) -> str:
-    """Return all settings as JSON, with long lists shortened."""
-    return json.dumps(_shortened(posterior.settings), indent=2, ensure_ascii=False, default=str)
+    """Return all settings as text, one per line, with long lists shortened."""
+    return "\n".join(_lines(posterior.settings))
 
 
 def _strongest(posterior: Posterior) -> list[str]:
@@ -137,13 +159,20 @@ def _counted(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else _plain(value)
 
 
-def _shortened(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(name): _shortened(each) for name, each in value.items()}
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
-    if isinstance(value, (list, tuple)):
+def _lines(settings: Mapping[str, Any], indent: str = "") -> Iterator[str]:
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            yield f"{indent}{_words(str(name))}:"
+            yield from _lines(value, f"{indent}  ")
+        else:
+            yield f"{indent}{_words(str(name))}: {_shortened(value)}"
+
+
+def _shortened(value: Any) -> str:
+    if isinstance(value, (np.ndarray, list, tuple)):
         if len(value) > MAX_LIST_LENGTH:
             return f"{len(value):,} values"
-        return [_shortened(each) for each in value]
-    return value
+        return ", ".join(map(_shortened, value)) or "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "none" if value is None or value == "" else str(value)

@@ -6,10 +6,13 @@ that Python and the command line can each name it in their own way.
 
 from __future__ import annotations
 
+import inspect
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,9 +22,13 @@ SHOWN = 5
 # Characters of an item that a message shows
 LONGEST_ITEM = 80
 # Characters of the value of a parameter that a message shows
-LONGEST_VALUE = 200
+LONGEST_VALUE = 2_000
+# Columns that advice names, so that it can be pasted; of more, it names the first few
+MOST_NAMED = 100
 # Columns that a table may have
 MAX_COLUMNS = 20_000
+# Folder of the package
+PACKAGE = Path(__file__).parents[1]
 
 
 class _Unset:
@@ -39,7 +46,11 @@ class Parameter:
     value : object, optional
         A value for it.
     in_python : str, optional
-        Advice for Python users, where it is not ``name=value``.
+        Wording for Python users, where it is not ``name=value``.
+    in_options : str, optional
+        Wording for users of the command line, where it is not the option and its value.
+    in_words : str, optional
+        The same in plain words, for the report, whose readers may have used neither.
 
     Examples
     --------
@@ -48,11 +59,15 @@ class Parameter:
     ('n_draws', "likelihood='exact'")
     >>> str(Parameter("drop", ["age"], in_python="df.drop(columns=['age'])"))
     "df.drop(columns=['age'])"
+    >>> Parameter("likelihood", "pseudo", in_words="the pseudo-likelihood").in_words
+    'the pseudo-likelihood'
     """
 
     name: str
     value: object = _Unset
     in_python: str | None = None
+    in_options: str | None = None
+    in_words: str | None = None
 
     @property
     def has_value(self) -> bool:
@@ -177,6 +192,14 @@ class InputWarning(_WithMessage, UserWarning):
     >>> caught[0].category is InputWarning
     True
     """
+
+
+def warn_user(warning: InputWarning) -> None:
+    """Issue a warning that names the user's line: the last one outside this package."""
+    frame, level = inspect.currentframe(), 1
+    while frame is not None and Path(frame.f_code.co_filename).is_relative_to(PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(warning, stacklevel=level)
 
 
 def listed(items: Sequence[str], shown: int = SHOWN) -> str:
