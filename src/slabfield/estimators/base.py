@@ -40,6 +40,9 @@ class FieldModel(PredictiveModel, DensityMixin, BaseEstimator):  # type: ignore[
     (100,)
     """
 
+    takes_levels = False
+    """Whether columns may have more than two levels."""
+
     coupling_: Array
     bias_: Array
     variables_: tuple[encoding.Variable, ...]
@@ -53,8 +56,13 @@ class FieldModel(PredictiveModel, DensityMixin, BaseEstimator):  # type: ignore[
         check_is_fitted(self)
         return encoding.Encoder(self.variables_, hasattr(self, "feature_names_in_"))
 
+    @property
+    def field_(self) -> Any:
+        """The fitted field."""
+        return BinaryField(self.bias_, self.coupling_)
+
     def _fields(self) -> Sequence[BinaryField]:
-        return [BinaryField(self.bias_, self.coupling_)]
+        return [self.field_]
 
     # --- representation; a subclass may override these two ---
 
