@@ -9,15 +9,14 @@ import numpy as np
 import sklearn
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from slabfield import encoding, validation
 from slabfield.baselines.complete_rows import code_complete
 from slabfield.baselines.neighborhood import combine
 from slabfield.baselines.path import fold_of_rows, strength_grid
+from slabfield.estimators import TableModel
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.uint8]
@@ -60,7 +59,7 @@ class NodeRegression(NamedTuple):
         return -self.log_probabilities(predictors)[np.arange(codes.size), codes]
 
 
-class L1Multinomial(DensityMixin, BaseEstimator):  # type: ignore[misc]
+class L1Multinomial(TableModel):
     r"""Edges of nodes with levels, from one L1-penalized multinomial regression for each node.
 
     .. math:: \min_{b, v}\; -\frac1N \sum_r \log P(x_{ri} \mid x_{r,-i})
@@ -203,9 +202,7 @@ class L1Multinomial(DensityMixin, BaseEstimator):  # type: ignore[misc]
         array of shape (N,)
             In nats.
         """
-        check_is_fitted(self)
-        encoder = encoding.Encoder(self.variables_, hasattr(self, "feature_names_in_"))
-        return self.score_codes(encoder.transform(X, model=type(self).__name__).rows)
+        return self.score_codes(self._encoder().transform(X, model=type(self).__name__).rows)
 
     def score_codes(self, rows: Codes) -> Array:
         """Pseudo-log-likelihood of each row of codes, shape (N,)."""
