@@ -18,7 +18,7 @@ from slabfield.reproduce.comparison import compare, estimators, score_file, spli
 SHORT = ("--draws", "30", "--warmup", "10", "--chains", "1", "--jobs", "1")
 METHODS = {
     "slabfield, mixture of draws", "slabfield, one field", "L1 neighborhood, max",
-    "L1 neighborhood, min", "L1 pseudo-likelihood", "Chow-Liu tree",
+    "L1 neighborhood, min", "L1 pseudo-likelihood", "Chow-Liu tree", "independent",
 }  # fmt: skip
 
 

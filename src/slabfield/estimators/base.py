@@ -34,6 +34,8 @@ class TableModel(DensityMixin, BaseEstimator):  # type: ignore[misc]
 
     takes_levels = False
     """Whether columns may have more than two levels."""
+    has_field = False
+    """Whether there is a joint distribution, not only conditionals of single nodes."""
 
     coupling_: Array
     variables_: tuple[encoding.Variable, ...]
@@ -99,6 +101,7 @@ class FieldModel(PredictiveModel, TableModel):
     (100,)
     """
 
+    has_field = True
     bias_: Array
 
     @property
