@@ -25,7 +25,7 @@ from sklearn.preprocessing import Binarizer, FunctionTransformer
 
 import slabfield
 from slabfield import SpikeSlabMRF
-from slabfield.baselines import ChowLiuTree, Independent, L1Neighborhood, L1PseudoLikelihood
+from slabfield.baselines import ChowLiuTree, L1Neighborhood, L1PseudoLikelihood
 from slabfield.datasets import make_block
 from slabfield.estimators import compile_notice, notify_compiling
 from slabfield.evaluate import node_probabilities, prediction, sample_rows, sampling
@@ -42,7 +42,6 @@ MODELS: list[Any] = [
     L1Neighborhood(strength=0.02),
     L1PseudoLikelihood(strength=0.02),
     ChowLiuTree(),
-    Independent(),
 ]
 every_model = pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 
