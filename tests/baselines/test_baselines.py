@@ -478,7 +478,7 @@ def test_the_tree_has_the_smoothed_marginals() -> None:
 def test_the_tree_has_maximum_likelihood() -> None:
     rows = BLOCK[:, :4]
     tree = ChowLiuTree(smoothing=0.0).fit(rows)
-    information = mutual_information(pair_tables(rows, 0.0))
+    information = mutual_information(pair_tables(rows, [2] * 4, 0.0))
     pairs = list(itertools.combinations(range(4), 2))
     totals = {}
     for chosen in itertools.combinations(pairs, 3):

@@ -12,13 +12,23 @@ from typer.testing import CliRunner, Result
 
 import slabfield
 from slabfield.cli.app import app
-from slabfield.datasets import make_block
-from slabfield.reproduce.comparison import compare, estimators, score_file, split_rows
+from slabfield.cli.comparison_table import score_table
+from slabfield.datasets import make_block, make_ordinal
+from slabfield.encoding import CodedTable
+from slabfield.reproduce.comparison import (
+    Score,
+    compare,
+    estimators,
+    random_groups,
+    score_file,
+    score_method,
+    split_rows,
+)
 
 SHORT = ("--draws", "30", "--warmup", "10", "--chains", "1", "--jobs", "1")
 METHODS = {
     "slabfield, mixture of draws", "slabfield, one field", "L1 neighborhood, max",
-    "L1 neighborhood, min", "L1 pseudo-likelihood", "Chow-Liu tree",
+    "L1 neighborhood, min", "L1 pseudo-likelihood", "Chow-Liu tree", "independent",
 }  # fmt: skip
 
 
@@ -98,6 +108,38 @@ def test_stored_rows_get_the_same_scores(tmp_path: Path) -> None:
             assert found["cll"][k] == scores[method].cll
             assert found["pll"][k] == scores[method].pll
         assert bool(found["converged"]) == (name != "slabfield")
+
+
+def test_methods_of_a_table_with_levels() -> None:
+    methods = estimators(0, 1, two_valued=False)
+    assert {"Chow-Liu tree", "independent", "L1 multinomial"} <= set(methods)
+    assert all(method.takes_levels for method in methods.values())
+    assert not {"L1 neighborhood, max", "L1 pseudo-likelihood"} & set(methods)
+
+
+@pytest.mark.parametrize(("most_levels", "size"), [(2, 9), (3, 5), (5, 3), (8, 3), (600, 1)])
+def test_groups_of_nodes_with_levels_have_few_states(most_levels: int, size: int) -> None:
+    groups = random_groups(12, 30, 1, most_levels)
+    assert groups.shape == (30, size)
+    # the same nodes come first, however many
+    np.testing.assert_array_equal(groups, random_groups(12, 30, 1)[:, :size])
+
+
+def test_a_method_without_a_joint_distribution_is_scored_by_its_conditionals() -> None:
+    data = make_ordinal(120, 5, 3, 2.0, 1)
+    train = CodedTable(data.rows[:90], data.variables, [], True, np.zeros((90, 5), np.bool_))
+    method = estimators(0, 1, two_valued=False)["L1 multinomial"].set_params(n_strengths=4)
+    (score,) = score_method("L1", method, train, data.rows[90:], random_groups(5, 30, 0, 3))
+    assert np.isnan(score.cll)
+    assert np.isnan(score.cll_error)
+    assert score.pll == method.score_codes(data.rows[90:]).mean()
+    assert score.density == np.count_nonzero(method.coupling_) / 20
+    other = Score("tree", -3.0, 0.1, -2.0, 0.4, 1.0)
+    columns = score_table([score, other]).columns
+    assert [list(column.cells) for column in columns[:2]] == [
+        ["tree", "L1"],
+        ["-3.000 +- 0.100", ""],
+    ]
 
 
 def test_the_table_of_real_data(tmp_path: Path) -> None:

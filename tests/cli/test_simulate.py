@@ -45,9 +45,50 @@ def test_rows_and_truth_match_python(tmp_path: Path, kind: str) -> None:
     assert f"{data.field.n_edges} edges (drawn by {data.method})" in result.stdout
 
 
+LEVELS = {
+    "ordinal": (("--levels", 4), lambda: datasets.make_ordinal(30, 6, 4, 3.0, 5)),
+    "ordinal by kind": (("--kind", "ordinal"), lambda: datasets.make_ordinal(30, 6, 5, 3.0, 5)),
+    "nominal": (("--kind", "nominal"), lambda: datasets.make_nominal(30, 6, 3, 3.0, 5)),
+}
+
+
+@pytest.mark.parametrize("kind", LEVELS)
+def test_rows_and_truth_of_levels_match_python(tmp_path: Path, kind: str) -> None:
+    options, make = LEVELS[kind]
+    random = ("random", "--nodes", 6, "--mean-degree", 3, "--rows", 30, "--seed", 5)
+    result = call("simulate", *random, "--out", tmp_path / "out", *options)
+    assert result.exit_code == 0, result.output
+    data = make()
+    rows = pd.read_csv(tmp_path / "out" / "rows.csv")
+    names = [f"x{k}" for k in range(1, 7)]
+    assert list(rows.columns) == names
+    assert rows.to_numpy().tolist() == data.table.to_numpy().tolist()
+    truth = pd.read_csv(tmp_path / "out" / "truth.csv")
+    column = "strength" if kind == "nominal" else "coupling"
+    assert list(truth.columns) == ["node_1", "node_2", column]
+    assert len(truth) == data.field.n_edges > 0
+    for first, second, value in truth.itertuples(index=False):
+        energy = data.field.pair_energy(names.index(first), names.index(second))
+        if kind == "nominal":  # the zero-sum table has half the norm of its parameters
+            centered = energy - energy.mean(0) - energy.mean(1)[:, None] + energy.mean()
+            assert np.isclose(value, 2 * np.linalg.norm(centered))
+        else:
+            scores = data.variables[0].scores
+            np.testing.assert_allclose(energy, value * np.outer(scores, scores), atol=1e-12)
+    biases = pd.read_csv(tmp_path / "out" / "biases.csv")
+    assert list(biases.columns) == ["node", "level", "bias"]
+    energies = [data.field.node_energy(i) for i in range(6)]
+    np.testing.assert_allclose(biases["bias"], np.concatenate(energies))
+    assert biases["level"].tolist() == [x for each in data.variables for x in each.labels]
+    assert f"{data.field.n_edges} edges (drawn by enumeration)" in result.stdout
+
+
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
+        (("block", "--levels", 3), "--kind and --levels are of random fields"),
+        (("random", "--kind", "binary", "--levels", 3), "--kind binary has two levels"),
+        (("random", "--levels", 40), "--levels must be from 2 to 26"),
         (("lattice", "--shape", "3"), "--shape must be a height and a width"),
         (("lattice", "--shape", "0x3"), "--shape must be a height and a width"),
         (("random", "--nodes", 4, "--mean-degree", 9), "--mean-degree must be from 0"),

@@ -1,4 +1,4 @@
-"""Baseline estimators of binary fields: L1-penalized likelihoods and the Chow-Liu tree.
+"""Baseline estimators: independent nodes, the Chow-Liu tree, L1-penalized likelihoods.
 
 Examples
 --------
@@ -10,9 +10,18 @@ Examples
 
 from __future__ import annotations
 
+from slabfield.baselines.independent import Independent
+from slabfield.baselines.multinomial import L1Multinomial
 from slabfield.baselines.neighborhood import L1Neighborhood
 from slabfield.baselines.path import RegularizationPath
 from slabfield.baselines.pseudo_likelihood import L1PseudoLikelihood
 from slabfield.baselines.tree import ChowLiuTree
 
-__all__ = ["ChowLiuTree", "L1Neighborhood", "L1PseudoLikelihood", "RegularizationPath"]
+__all__ = [
+    "ChowLiuTree",
+    "Independent",
+    "L1Multinomial",
+    "L1Neighborhood",
+    "L1PseudoLikelihood",
+    "RegularizationPath",
+]

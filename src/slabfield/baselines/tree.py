@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,10 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 
 from slabfield import encoding, validation
 from slabfield.baselines.complete_rows import code_complete
+from slabfield.baselines.table_fields import field_of_tables, keep_field
 from slabfield.estimators import FieldModel
+from slabfield.models.field import BinaryField
+from slabfield.models.level_field import LevelField
 
 Array = NDArray[np.float64]
 
@@ -23,14 +27,16 @@ class ChowLiuTree(FieldModel):
 
     .. math:: P(x) = \prod_i P_i(x_i) \prod_{(i,j)} \frac{P_{ij}(x_i, x_j)}{P_i(x_i) P_j(x_j)}
 
-    so couplings are log odds ratios of the pair tables.
+    so couplings are log odds ratios of the pair tables. Columns may have more than two levels; all
+    are then nominal nodes, whatever the order of their levels.
 
     Parameters
     ----------
     smoothing : float
-        Number of pseudo-rows of fair, independent coins added to the data: a quarter of it goes to
-        each cell of a pair's table, half of it to each value of a node. At 0 the fit is plain
-        maximum likelihood, for which every cell of every edge of the tree must occur.
+        Number of pseudo-rows of independent nodes with equally likely levels added to the data:
+        of two binary columns, a quarter of it goes to each cell of their table, half of it to each
+        value of a node. At 0 the fit is plain maximum likelihood, for which every cell of every
+        edge of the tree must occur.
     binarize : number, "median" or dict, optional
         Turn numeric columns into 1 where the value is at least this; a dict names columns.
     na : {"error", "drop"}
@@ -42,10 +48,13 @@ class ChowLiuTree(FieldModel):
 
     Attributes
     ----------
+    field_ : BinaryField or LevelField
+        The field; a LevelField where a column has more than two levels.
     coupling_ : array of shape (D, D)
         D - 1 couplings are nonzero, unless the nodes of an edge are exactly independent; on the
-        0/1 scale.
-    bias_ : array of shape (D,)
+        0/1 scale. With more than two levels, the norm of the parameters of each edge.
+    bias_ : array
+        The biases of the field, one for each binary node.
     edges_ : array of shape (D - 1, 2)
         The tree.
     coding_notes_ : list of str
@@ -66,6 +75,9 @@ class ChowLiuTree(FieldModel):
     (11, 2)
     """
 
+    takes_levels = True
+    _field: BinaryField | LevelField
+
     def __init__(
         self,
         smoothing: float = 1.0,
@@ -80,13 +92,18 @@ class ChowLiuTree(FieldModel):
         self.na_values = na_values
         self.levels = levels
 
+    @property
+    def field_(self) -> Any:
+        """The fitted field."""
+        return self._field
+
     def fit(self, X: Any, y: Any = None) -> ChowLiuTree:
         """Find the tree and its parameters; y is ignored.
 
         Parameters
         ----------
         X : array or DataFrame of shape (N, D)
-            Two-valued columns.
+            A column for each node.
         y : ignored
 
         Returns
@@ -96,41 +113,42 @@ class ChowLiuTree(FieldModel):
         """
         validation.check_number("smoothing", self.smoothing, 0.0)
         table = code_complete(self, X)
-        cells = pair_tables(table.rows, float(self.smoothing))
+        n_levels = [variable.n_levels for variable in table.variables]
+        cells = pair_tables(table.rows, n_levels, float(self.smoothing))
         self.edges_ = _spanning_tree(mutual_information(cells))
-        _refuse_empty(cells, self.edges_, table.names)
-        self.bias_, self.coupling_ = _field_of(cells, self.edges_)
+        keep_field(self, _field_of(cells, self.edges_, table.variables))
         encoding.keep_names(self, table)
         return self
 
 
-def pair_tables(rows: NDArray[np.uint8], smoothing: float) -> Array:
+def pair_tables(rows: NDArray[np.uint8], n_levels: Sequence[int], smoothing: float) -> Array:
     """Smoothed joint probabilities of every pair of columns.
 
     Parameters
     ----------
     rows : array of shape (N, D)
-        States, 0 or 1.
+        Codes of levels.
+    n_levels : sequence of int
+        Number of levels of each column.
     smoothing : float
-        Number of pseudo-rows of fair coins.
+        Number of pseudo-rows of equally likely levels.
 
     Returns
     -------
-    array of shape (2, 2, D, D)
+    array of shape (K, K, D, D)
         P(x_i = a, x_j = b) at [a, b, i, j]; where i = j, the marginal probabilities of the node.
+        K is the largest number of levels; levels that a node does not have are 0.
     """
-    x = rows.astype(np.float64)
-    both, ones = x.T @ x, x.sum(axis=0)
-    counts = np.empty((2, 2, *both.shape))
-    counts[1, 1] = both
-    counts[1, 0], counts[0, 1] = ones[:, None] - both, ones[None, :] - both
-    counts[0, 0] = len(x) - ones[:, None] - ones[None, :] + both
-    diagonal = np.arange(x.shape[1])
-    counts += smoothing / 4
-    for a in range(2):  # a node has only two cells
-        counts[a, a, diagonal, diagonal] += smoothing / 4
-        counts[a, 1 - a, diagonal, diagonal] = 0.0
-    return counts / (len(x) + smoothing)
+    n_rows, d = rows.shape
+    codes = np.arange(max(n_levels))
+    x = (rows[:, :, None] == codes).astype(np.float64).reshape(n_rows, -1)
+    counts = (x.T @ x).reshape(d, codes.size, d, codes.size).transpose(1, 3, 0, 2)
+    exists = (codes[:, None] < np.asarray(n_levels)).astype(np.float64)
+    uniform = exists / np.sum(exists, axis=0)
+    added = uniform[:, None, :, None] * uniform[None, :, None, :]
+    diagonal = np.arange(d)
+    added[:, :, diagonal, diagonal] = np.eye(codes.size)[:, :, None] * uniform
+    return np.asarray((counts + smoothing * added) / (n_rows + smoothing))
 
 
 def mutual_information(cells: Array) -> Array:
@@ -138,7 +156,7 @@ def mutual_information(cells: Array) -> Array:
 
     Parameters
     ----------
-    cells : array of shape (2, 2, D, D)
+    cells : array of shape (K, K, D, D)
         As `pair_tables` returns them.
 
     Returns
@@ -148,18 +166,18 @@ def mutual_information(cells: Array) -> Array:
     """
     node = _node_marginals(cells)
     total = np.zeros(cells.shape[2:])
-    for a in range(2):
-        for b in range(2):
-            independent = np.outer(node[a], node[b])
-            present = cells[a, b] > 0
-            ratio = np.divide(cells[a, b], independent, out=np.ones_like(total), where=present)
-            total += cells[a, b] * np.log(ratio)
+    for a, b in np.ndindex(*cells.shape[:2]):
+        independent = np.outer(node[a], node[b])
+        present = cells[a, b] > 0
+        ratio = np.divide(cells[a, b], independent, out=np.ones_like(total), where=present)
+        total += cells[a, b] * np.log(ratio)
     np.fill_diagonal(total, 0.0)
     return total
 
 
 def _node_marginals(cells: Array) -> Array:
-    return np.stack([np.diag(cells[0, 0]), np.diag(cells[1, 1])])
+    """Probabilities of the levels of every node, (K, D)."""
+    return np.stack([np.diag(table[a]) for a, table in enumerate(cells)])
 
 
 def _spanning_tree(information: Array) -> NDArray[np.intp]:
@@ -170,29 +188,28 @@ def _spanning_tree(information: Array) -> NDArray[np.intp]:
     return np.stack([tree.row[order], tree.col[order]], axis=1).astype(np.intp)
 
 
-def _refuse_empty(cells: Array, edges: NDArray[np.intp], names: list[str]) -> None:
-    for i, j in edges:
-        if np.any(cells[:, :, i, j] <= 0):
-            raise validation.InputError(
-                "combination-never-occurs",
-                "Without smoothing, every combination of values of two nodes joined by the tree "
-                "must occur; of {first!r} and {second!r} one never does, which makes their "
-                "coupling infinite. Pass {smoothing}.",
-                first=names[i],
-                second=names[j],
-                smoothing=validation.Parameter("smoothing", 1),
-            )
+def _field_of(
+    cells: Array, edges: NDArray[np.intp], variables: Sequence[encoding.Variable]
+) -> BinaryField | LevelField:
+    """Return the tree with these marginals."""
+    n_levels, node = [variable.n_levels for variable in variables], _node_marginals(cells)
+    degree = np.bincount(edges.ravel(), minlength=len(n_levels))
+    tables = {(i, j): cells[: n_levels[i], : n_levels[j], i, j] for i, j in edges.tolist()}
+    for (i, j), table in tables.items():
+        if np.any(table <= 0):
+            _refuse_empty(variables[i].name, variables[j].name)
+    # log P = sum of log P_ij over edges, less all but one of the log P_i that these contain
+    energies = [(1 - degree[i]) * np.log(node[:n, i]) for i, n in enumerate(n_levels)]
+    return field_of_tables(energies, {pair: np.log(table) for pair, table in tables.items()})
 
 
-def _field_of(cells: Array, edges: NDArray[np.intp]) -> tuple[Array, Array]:
-    """Biases and couplings of the tree with these marginals."""
-    node = _node_marginals(cells)
-    own = np.log(node[1] / node[0])
-    bias, coupling = own.copy(), np.zeros(cells.shape[2:])
-    for i, j in edges:
-        log = np.log(cells[:, :, i, j])
-        # log P_ij - log P_i - log P_j as biases and a coupling, from its values at x = 0 and 1
-        bias[i] += log[1, 0] - log[0, 0] - own[i]
-        bias[j] += log[0, 1] - log[0, 0] - own[j]
-        coupling[i, j] = coupling[j, i] = log[1, 1] - log[1, 0] - log[0, 1] + log[0, 0]
-    return bias, coupling
+def _refuse_empty(first: str, second: str) -> None:
+    raise validation.InputError(
+        "combination-never-occurs",
+        "Without smoothing, every combination of values of two nodes joined by the tree must "
+        "occur; of {first!r} and {second!r} one never does, which makes their coupling infinite. "
+        "Pass {smoothing}.",
+        first=first,
+        second=second,
+        smoothing=validation.Parameter("smoothing", 1),
+    )

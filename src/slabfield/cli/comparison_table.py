@@ -37,7 +37,7 @@ def run_comparison(
     Parameters
     ----------
     table : DataFrame
-        One row per case, one two-valued column per node.
+        One row per case, one column per node.
     request : FitRequest
         Parameters of slabfield's estimator; the seed and the number of jobs apply to all methods.
     held_out : float
@@ -52,8 +52,6 @@ def run_comparison(
     bool
         Whether the chains of slabfield converged.
     """
-    import pandas as pd
-
     from slabfield.chains.dask_client import open_client
     from slabfield.reproduce import comparison
 
@@ -68,9 +66,12 @@ def run_comparison(
         seed, n_jobs = params.pop("random_state"), params.pop("n_jobs")
         for coding in ("binarize", "na", "na_values", "levels"):
             params.pop(coding)
-        methods = comparison.estimators(seed, n_jobs, **params)
+        two_valued = all(variable.n_levels == 2 for variable in coded.variables)
+        methods = comparison.estimators(seed, n_jobs, two_valued=two_valued, **params)
+        # all methods get the variables of the whole table, so that codes mean the same in both
+        known = coded._replace(rows=coded.rows[train], missing=coded.missing[train])
         scores = comparison.compare(
-            methods, pd.DataFrame(coded.rows[train], columns=coded.names), coded.rows[test], seed,
+            methods, known, coded.rows[test], seed,
             lambda name: None if quiet else typer.echo(f"Fitting: {name}", err=True),
             client,
         )  # fmt: skip
@@ -87,16 +88,18 @@ def run_comparison(
 
 
 def score_table(scores: list[Score]) -> Table:
-    """Lay out scores as a table, the best likelihood first."""
+    """Lay out scores as a table, the best likelihood first, methods without one last."""
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("Method", no_wrap=True)
     for heading in (
         "Conditional log-likelihood", "Pseudo log-likelihood", "Density", "CPU seconds"
     ):  # fmt: skip
         table.add_column(heading, justify="right")
-    for score in sorted(scores, key=lambda score: -score.cll):
+    for score in sorted(scores, key=lambda score: (isnan(score.cll), -score.cll, -score.pll)):
         table.add_row(
-            score.method, f"{score.cll:.3f} +- {score.cll_error:.3f}", f"{score.pll:.3f}",
+            score.method,
+            "" if isnan(score.cll) else f"{score.cll:.3f} +- {score.cll_error:.3f}",
+            f"{score.pll:.3f}",
             f"{score.density:.3f}", "" if isnan(score.cpu_seconds) else f"{score.cpu_seconds:.2f}",
         )  # fmt: skip
     return table
@@ -110,7 +113,7 @@ def write_scores(scores: list[Score], out: Path) -> None:
     from slabfield.plots import comparison
 
     table = pd.DataFrame(scores)
-    figure = comparison(scores).figure
+    figure = comparison([score for score in scores if not isnan(score.cll)]).figure
     assert isinstance(figure, Figure)
     write_atomically(
         out / "compare.csv", lambda path: table.to_csv(path, index=False, float_format="%.6g")

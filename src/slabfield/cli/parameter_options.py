@@ -36,6 +36,7 @@ OPTIONS = {
     "n_draws": "--draws",
     "n_groups": "--groups",
     "n_jobs": "--jobs",
+    "n_levels": "--levels",
     "n_nodes": "--nodes",
     "n_rows": "--rows",
     "n_warmup": "--warmup",

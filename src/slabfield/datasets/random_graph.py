@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from slabfield.datasets.simulated import (
     N_SWEEPS,
     Method,
@@ -61,6 +64,22 @@ def make_random(
     >>> data.rows.shape, data.method
     ((100, 40), 'elimination')
     """
+    field_rng, row_rng = two_streams(random_state)
+    edges = random_edges(n_nodes, mean_degree, field_rng)
+    field = ising_field(edges, field_rng, coupling_scale, bias_scale)
+    return simulate(field, n_rows, row_rng, method, memory_limit, n_sweeps)
+
+
+def random_edges(n_nodes: int, mean_degree: float, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Draw the edges of a random graph, above the diagonal of a (D, D) matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slabfield.datasets.random_graph import random_edges
+    >>> int(random_edges(4, 3.0, np.random.default_rng(0)).sum())
+    6
+    """
     n_nodes = check_positive_int("n_nodes", n_nodes, low=2)
     if not 0 <= mean_degree <= n_nodes - 1:
         raise InputError(
@@ -72,7 +91,4 @@ def make_random(
             limit=n_nodes - 1,
             value=mean_degree,
         )
-    field_rng, row_rng = two_streams(random_state)
-    edges = field_rng.random((n_nodes, n_nodes)) < mean_degree / (n_nodes - 1)
-    field = ising_field(edges, field_rng, coupling_scale, bias_scale)
-    return simulate(field, n_rows, row_rng, method, memory_limit, n_sweeps)
+    return np.triu(rng.random((n_nodes, n_nodes)) < mean_degree / (n_nodes - 1), 1)

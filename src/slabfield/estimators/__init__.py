@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from slabfield.estimators.base import FieldModel
+from slabfield.estimators.base import FieldModel, TableModel
 from slabfield.estimators.compile_notice import notify_compiling
 from slabfield.estimators.posterior_base import PosteriorModel
 
-__all__ = ["FieldModel", "PosteriorModel", "notify_compiling"]
+__all__ = ["FieldModel", "PosteriorModel", "TableModel", "notify_compiling"]

@@ -1,4 +1,4 @@
-"""Base class of all estimators: score, sample, predict, and the representation of a fit."""
+"""Base classes of all estimators: score, sample, predict, and the representation of a fit."""
 
 from __future__ import annotations
 
@@ -18,43 +18,34 @@ from slabfield.models.field import BinaryField
 Array = NDArray[np.float64]
 
 
-class FieldModel(PredictiveModel, DensityMixin, BaseEstimator):  # type: ignore[misc]
-    """An estimator of a binary field; a subclass has ``fit``, which sets the fitted attributes.
+class TableModel(DensityMixin, BaseEstimator):  # type: ignore[misc]
+    """An estimator of a table; a subclass has ``fit``, which sets the fitted attributes.
 
-    These are ``coupling_``, ``bias_`` and those that :func:`slabfield.encoding.keep_names` sets.
-    Rows passed later are encoded like the fitted table, with its variables.
+    These are ``coupling_``, not 0 where two nodes have an edge, and those that
+    :func:`slabfield.encoding.keep_names` sets. Rows passed later are encoded like the fitted
+    table, with its variables.
 
     Examples
     --------
-    >>> from slabfield.baselines import ChowLiuTree
-    >>> from slabfield.datasets import make_block
-    >>> rows = make_block(200, random_state=1).rows
-    >>> tree = ChowLiuTree().fit(rows[:100])
-    >>> tree.score(rows[100:]) < 0
-    True
-    >>> tree.sample(3, random_state=0).shape
-    (3, 12)
-    >>> tree.predict_proba(rows[100:], nodes=["x0"]).shape
-    (100, 1)
-    >>> tree.conditional_log_likelihood(rows[100:], group=["x0", "x1"]).shape
-    (100,)
+    >>> from slabfield.baselines import L1Multinomial
+    >>> L1Multinomial(strength=1.0).fit([[0, 1], [1, 1], [0, 0]])
+    <L1Multinomial, fitted: nodes 2, rows 3, edges 0 of 1>
     """
 
+    takes_levels = False
+    """Whether columns may have more than two levels."""
+    has_field = False
+    """Whether there is a joint distribution, not only conditionals of single nodes."""
+
     coupling_: Array
-    bias_: Array
     variables_: tuple[encoding.Variable, ...]
     node_names_: list[str]
     n_features_in_: int
     n_rows_: int
 
-    # --- the field, and how its table was encoded ---
-
     def _encoder(self) -> encoding.Encoder:
         check_is_fitted(self)
         return encoding.Encoder(self.variables_, hasattr(self, "feature_names_in_"))
-
-    def _fields(self) -> Sequence[BinaryField]:
-        return [BinaryField(self.bias_, self.coupling_)]
 
     # --- representation; a subclass may override these two ---
 
@@ -89,3 +80,37 @@ class FieldModel(PredictiveModel, DensityMixin, BaseEstimator):  # type: ignore[
         if "text/html" in bundle:
             bundle["text/html"] = self._repr_html_inner()
         return bundle
+
+
+class FieldModel(PredictiveModel, TableModel):
+    """An estimator of a field; its ``fit`` sets ``bias_`` besides what a `TableModel` has.
+
+    Examples
+    --------
+    >>> from slabfield.baselines import ChowLiuTree
+    >>> from slabfield.datasets import make_block
+    >>> rows = make_block(200, random_state=1).rows
+    >>> tree = ChowLiuTree().fit(rows[:100])
+    >>> tree.score(rows[100:]) < 0
+    True
+    >>> tree.sample(3, random_state=0).shape
+    (3, 12)
+    >>> tree.predict_proba(rows[100:], nodes=["x0"]).shape
+    (100, 1)
+    >>> tree.conditional_log_likelihood(rows[100:], group=["x0", "x1"]).shape
+    (100,)
+    """
+
+    has_field = True
+    bias_: Array
+
+    @property
+    def field_(self) -> Any:
+        """The fitted field."""
+        return BinaryField(self.bias_, self.coupling_)
+
+    def _encoder(self) -> encoding.Encoder:
+        return TableModel._encoder(self)
+
+    def _fields(self) -> Sequence[BinaryField]:
+        return [self.field_]

@@ -10,7 +10,7 @@ CELL = "text-align: left; padding: 0.15em 1em 0.15em 0"
 
 def is_fitted(model: Any) -> bool:
     """Whether an estimator has been fitted."""
-    return "variables_" in vars(model) and "bias_" in vars(model)
+    return "variables_" in vars(model) and "coupling_" in vars(model)
 
 
 def summary_items(model: Any) -> list[tuple[str, str]]:

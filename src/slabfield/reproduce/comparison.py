@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slabfield import validation
-from slabfield.baselines import ChowLiuTree, L1Neighborhood, L1PseudoLikelihood
+from slabfield import encoding, validation
+from slabfield.baselines import (
+    ChowLiuTree,
+    Independent,
+    L1Multinomial,
+    L1Neighborhood,
+    L1PseudoLikelihood,
+)
 from slabfield.chains.dask_client import everywhere
 from slabfield.estimators.spike_slab import SpikeSlabMRF
 from slabfield.evaluate import (
@@ -22,17 +28,21 @@ from slabfield.evaluate import (
 if TYPE_CHECKING:
     from distributed import Client
 
-Bits = NDArray[np.uint8]
+Codes = NDArray[np.uint8]
 
-# Nodes per group that is predicted given the others
+# Nodes per group that is predicted given the others, and most joint states of a group
 GROUP_SIZE = 9
+GROUP_STATES = 2**GROUP_SIZE
 # Rows of a table, training and test
 MIN_ROWS = 20
 SLABFIELD = "slabfield"
 
 
 class Score(NamedTuple):
-    """Scores of a method: means over test rows; ``cll_error`` is the standard error of ``cll``."""
+    """Scores of a method: means over test rows; ``cll_error`` is the standard error of ``cll``.
+
+    Both are NaN for a method without a joint distribution.
+    """
 
     method: str
     cll: float
@@ -42,22 +52,31 @@ class Score(NamedTuple):
     cpu_seconds: float
 
 
-def estimators(seed: int | None, n_jobs: int | None, **settings: Any) -> dict[str, Any]:
-    """All methods by name: slabfield with its defaults, L1 methods tuned by cross-validation.
+def estimators(
+    seed: int | None, n_jobs: int | None, *, two_valued: bool = True, **settings: Any
+) -> dict[str, Any]:
+    """Methods by name: slabfield with its defaults, L1 methods tuned by cross-validation.
 
     Parameters
     ----------
+    two_valued : bool
+        Whether all columns have two values. If not, only methods that take levels are returned.
     **settings
         Other parameters of `SpikeSlabMRF`.
     """
     shared: dict[str, Any] = {"random_state": seed, "n_jobs": n_jobs}
-    return {
+    methods: dict[str, Any] = {
         SLABFIELD: SpikeSlabMRF(**shared, **settings),
         "L1 neighborhood, max": L1Neighborhood(rule="max", **shared),
         "L1 neighborhood, min": L1Neighborhood(rule="min", **shared),
         "L1 pseudo-likelihood": L1PseudoLikelihood(**shared),
         "Chow-Liu tree": ChowLiuTree(),
+        "independent": Independent(),
     }
+    if two_valued:
+        return methods
+    methods["L1 multinomial"] = L1Multinomial(**shared)
+    return {name: method for name, method in methods.items() if method.takes_levels}
 
 
 def split_rows(n_rows: int, held_out: float, seed: int | None) -> tuple[Any, Any]:
@@ -86,17 +105,20 @@ def split_rows(n_rows: int, held_out: float, seed: int | None) -> tuple[Any, Any
     return np.sort(order[n_test:]), np.sort(order[:n_test])
 
 
-def random_groups(n_nodes: int, n_rows: int, seed: int | None) -> NDArray[np.int64]:
-    """Draw a random group of up to nine nodes for each row."""
+def random_groups(
+    n_nodes: int, n_rows: int, seed: int | None, most_levels: int = 2
+) -> NDArray[np.int64]:
+    """Draw a random group of nodes for each row: up to nine of two levels, fewer of more."""
+    size = max(1, int(np.log(GROUP_STATES + 0.5) / np.log(most_levels)))
     keys = np.random.default_rng(seed).random((n_rows, n_nodes))
-    return np.argsort(keys, axis=1)[:, : min(GROUP_SIZE, n_nodes)].astype(np.int64)
+    return np.argsort(keys, axis=1)[:, : min(size, n_nodes)].astype(np.int64)
 
 
 def score_method(
     name: str,
     estimator: Any,
     train: Any,
-    test: Bits,
+    test: Codes,
     groups: NDArray[np.int64],
     client: Client | None = None,
 ) -> list[Score]:
@@ -106,8 +128,10 @@ def score_method(
     ----------
     estimator : estimator
         Fitted in place.
-    train, test : arrays of 0 and 1
-        Training rows, optionally as a DataFrame with names of columns, and test rows.
+    train : CodedTable, or table of two-valued columns
+        Training rows.
+    test : array
+        Codes of the test rows.
     groups : array (rows, g)
         Nodes to predict in each test row, given the others.
     client : distributed.Client, optional
@@ -118,42 +142,53 @@ def score_method(
     list of Score
         CPU time is that of the fit, over all threads, without compilation; NaN on a cluster.
     """
+    table = encoding.code_binary(train)
     if client is None:
-        _compile(estimator, train)
+        _compile(estimator, table)
     begin = time.process_time()
     with everywhere(client):
-        estimator.fit(train, **{"cluster": client} if isinstance(estimator, SpikeSlabMRF) else {})
+        estimator.fit(table, **{"cluster": client} if isinstance(estimator, SpikeSlabMRF) else {})
     seconds = time.process_time() - begin if client is None else np.nan
-    models: dict[str, tuple[Any, float]] = {name: (estimator, edge_density(estimator))}
+    density = edge_density(estimator.coupling_)
+    if not estimator.has_field:
+        pll = float(estimator.score_codes(test).mean())
+        return [Score(name, np.nan, np.nan, pll, density, seconds)]
+    models: dict[str, tuple[Any, float]] = {name: (estimator.field_, density)}
     if isinstance(estimator, SpikeSlabMRF):
         posterior = estimator.posterior_
         models = {
             f"{name}, mixture of draws": (posterior.fields(100), float(posterior.density.mean())),
             f"{name}, one field": models[name],
         }
-    scores = []
-    for title, (model, density) in models.items():
-        values = conditional_log_likelihood(model, test, groups)
-        error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else np.nan
-        pll = pseudo_log_likelihood(model, test).mean()
-        scores.append(Score(title, float(values.mean()), error, pll, density, seconds))
-    return scores
+    return [
+        Score(title, *_likelihoods(fields, test, groups), density, seconds)
+        for title, (fields, density) in models.items()
+    ]
+
+
+def _likelihoods(fields: Any, test: Codes, groups: NDArray[np.int64]) -> tuple[float, float, float]:
+    """Mean conditional log-likelihood of groups, its error, and mean pseudo-log-likelihood."""
+    values = conditional_log_likelihood(fields, test, groups)
+    error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else np.nan
+    return float(values.mean()), error, float(pseudo_log_likelihood(fields, test).mean())
 
 
 def compare(
     methods: dict[str, Any],
     train: Any,
-    test: Bits,
+    test: Codes,
     seed: int | None,
     advance: Callable[[str], None] = lambda name: None,
     client: Client | None = None,
 ) -> list[Score]:
     """Fit and score all methods, one after the other, so that times are comparable."""
-    groups = random_groups(train.shape[1], len(test), seed)
+    table = encoding.code_binary(train)
+    most_levels = max(variable.n_levels for variable in table.variables)
+    groups = random_groups(test.shape[1], len(test), seed, most_levels)
     scores = []
     for name, estimator in methods.items():
         advance(name)
-        scores += score_method(name, estimator, train, test, groups, client)
+        scores += score_method(name, estimator, table, test, groups, client)
     return scores
 
 
@@ -188,13 +223,15 @@ def score_file(
     return found | {"converged": posterior is None or posterior.converged}
 
 
-def _compile(estimator: Any, train: Any) -> None:
+def _compile(estimator: Any, table: encoding.CodedTable) -> None:
     """Compile the code, or load it from the cache, before time is measured."""
     kind = type(estimator)
     params = estimator.get_params()
     if isinstance(estimator, SpikeSlabMRF):
         params |= {"n_draws": 1, "n_warmup": 1, "n_chains": 1, "progress": False}
-        kind(**params).fit(train)
+        kind(**params).fit(table)
     else:
-        few = np.asarray(train)[:, : min(3, train.shape[1])]
+        few = table._replace(
+            rows=table.rows[:, :3], variables=table.variables[:3], missing=table.missing[:, :3]
+        )
         kind(**params | ({"n_strengths": 2} if "n_strengths" in params else {})).fit(few)
