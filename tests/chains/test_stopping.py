@@ -110,7 +110,7 @@ def test_a_time_budget_ends_warm_up_with_a_warning(likelihood, preset):
     posterior = model.posterior_
     assert posterior.draws.n_draws >= 1
     assert posterior.draws.conditional_probability.shape == (6,)
-    assert "ended the warm-up of 4 of 4 chains" in posterior.warnings[1]
+    assert "ended the warm-up of all 4 chains" in posterior.warnings[1]
     if preset == "default":
         # the statistics of warm-up are dropped
         assert np.all(posterior.draws.conditional_probability <= 1)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
-from slabfield.encoding.variables import Variable
 from slabfield.models.binary import BinaryPairwise
 from slabfield.models.levels import (
     NodeFeatures,
@@ -16,7 +16,32 @@ from slabfield.models.levels import (
 from slabfield.models.loglinear import LogLinear
 from slabfield.models.protocol import Model
 
-FEATURES: dict[str, Callable[[Variable], NodeFeatures]] = {
+
+class NodeVariable(Protocol):
+    """What a model asks of a variable (:class:`slabfield.encoding.Variable`)."""
+
+    @property
+    def kind(self) -> str:
+        """Kind of variable."""
+
+    @property
+    def n_levels(self) -> int:
+        """Number of levels."""
+
+    @property
+    def scores(self) -> tuple[float, ...]:
+        """Score of each level; none if it is nominal."""
+
+    @property
+    def positions(self) -> tuple[int, ...]:
+        """Place of each level in the order of all levels."""
+
+    @property
+    def reference(self) -> int | None:
+        """Position of the reference level, if it has one."""
+
+
+FEATURES: dict[str, Callable[[NodeVariable], NodeFeatures]] = {
     "binary": lambda variable: ordinal_features(variable.scores),
     "ordinal": lambda variable: ordinal_features(variable.scores),
     "blume-capel": lambda variable: blume_capel_features(
@@ -43,7 +68,7 @@ def log_linear(model: BinaryPairwise | PairwiseLevels) -> Model:
     return LogLinear(model.n_states.tolist(), model.feature_tables())
 
 
-def pairwise_model(variables: Sequence[Variable]) -> BinaryPairwise | PairwiseLevels:
+def pairwise_model(variables: Sequence[NodeVariable]) -> BinaryPairwise | PairwiseLevels:
     """Return the model in which all pairs of the variables are candidate edges.
 
     Examples
