@@ -18,7 +18,7 @@ from slabfield.chains.memory import check_memory, memory_needed
 from slabfield.cli.options import Likelihood
 from slabfield.cli.table_options import read_request
 from slabfield.configuration import default_exact, default_particles, pseudo
-from slabfield.encoding import CodedTable, code_binary, merge_rows
+from slabfield.encoding import CodedTable, code_table, merge_rows
 from slabfield.encoding import streaming as chunk_coding
 from slabfield.encoding.counted import read_counted
 from slabfield.io.reading import comes_in_chunks, read_table
@@ -71,7 +71,7 @@ def test_chunks_are_coded_as_the_whole_table_is(
     path = tmp_path / "table"
     write(table, path)
     read = read_counted(path, binarize={"score": 5}, chunk_rows=chunk_rows)
-    whole = code_binary(read_table(path), {"score": 5})
+    whole = code_table(read_table(path), {"score": 5})
     rows, counts = merge_rows(whole.rows)
     assert np.array_equal(read.rows, rows)
     assert read.counts is not None
@@ -86,7 +86,7 @@ def test_columns_are_chosen_and_every_number_is_cut(table: pd.DataFrame, tmp_pat
     write_csv(table, path)
     names = ["score", "answer", "item 3"]
     read = read_counted(path, lambda _: names, 1, chunk_rows=3_000)
-    whole = code_binary(table[names], 1)
+    whole = code_table(table[names], 1)
     assert read.names == names
     assert np.array_equal(read.rows, merge_rows(whole.rows)[0])
     assert read.variables == whole.variables
@@ -96,7 +96,7 @@ def test_numbers_followed_by_words(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text("a,b\n" + "0,1\n" * 50 + "x,0\n0,1\n" * 10)
     read = read_counted(path, chunk_rows=20)
-    assert read.variables == code_binary(read_table(path)).variables
+    assert read.variables == code_table(read_table(path)).variables
     assert [variable.labels for variable in read.variables] == [("0", "x"), (0, 1)]
 
 
@@ -225,7 +225,7 @@ def test_any_file_is_encoded_in_chunks_as_it_is_whole(
     )
     frame.to_csv(path, index=False, sep=";")
     stated: dict[str, Any] = {"na": na, "na_values": na_values, "levels": levels}
-    whole = table_or_message(lambda: code_binary(read_table(path), binarize, **stated))
+    whole = table_or_message(lambda: code_table(read_table(path), binarize, **stated))
     read = table_or_message(
         lambda: read_counted(path, binarize=binarize, chunk_rows=chunk_rows, **stated)
     )
@@ -286,7 +286,7 @@ def test_which_files_come_in_chunks(tmp_path: Path) -> None:
 def test_commas_and_points_in_one_column_are_words_in_any_chunk(tmp_path: Path) -> None:
     path = tmp_path / "mixed.csv"
     path.write_text("a;b\n0;1.0\n1;1,5\n0;1,5\n", encoding="utf-8")
-    whole, read = code_binary(read_table(path)), read_counted(path, chunk_rows=1)
+    whole, read = code_table(read_table(path)), read_counted(path, chunk_rows=1)
     assert read.variables == whole.variables
     assert whole.variables[1].labels == ("1,5", "1.0")
 
@@ -321,7 +321,7 @@ def test_constant_columns_are_warned_of(tmp_path: Path) -> None:
         read = read_counted(path, chunk_rows=7)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        whole = code_binary(read_table(path))
+        whole = code_table(read_table(path))
     assert np.array_equal(read.rows, merge_rows(whole.rows)[0])
 
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slabfield.encoding import Encoder, Variable, code_binary
+from slabfield.encoding import Encoder, Variable, code_table
 from slabfield.validation import InputError, InputWarning
 
 LABELS = st.one_of(
@@ -106,7 +106,7 @@ def test_rows_are_encoded_again_as_in_the_fit(
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InputWarning)
-        table = code_binary(frame)
+        table = code_table(frame)
         encoder = Encoder.fit(frame)
     assert encoder.variables == table.variables
     rows, missing = encoder.transform(frame)

@@ -21,7 +21,7 @@ def code_complete(estimator: Any, X: Any) -> encoding.CodedTable:
     [[0, 1], [1, 0]]
     """
     validation.check_choice("na", estimator.na, NA)
-    return encoding.code_binary(
+    return encoding.code_table(
         X,
         estimator.binarize,
         estimator.na,

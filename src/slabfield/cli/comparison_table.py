@@ -14,7 +14,7 @@ from rich.table import Table
 
 from slabfield.cli.fit_run import FitRequest
 from slabfield.cli.printing import show_text, show_warnings
-from slabfield.encoding import code_binary
+from slabfield.encoding import code_table
 from slabfield.io.atomic import make_folder, write_atomically
 from slabfield.validation import InputWarning
 
@@ -60,7 +60,7 @@ def run_comparison(
     make_folder(out)
     with open_client(cluster) as client, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", InputWarning)
-        coded = code_binary(
+        coded = code_table(
             table, request.binarize, request.na, na_values=request.na_values, levels=request.levels
         )
         train, test = comparison.split_rows(len(coded.rows), held_out, request.random_state)

@@ -73,7 +73,7 @@ def read_counted(
 ) -> CodedTable:
     r"""Read a CSV, TSV or Parquet file chunk by chunk, and count equal rows.
 
-    The table is encoded as :func:`slabfield.encoding.code_binary` would encode it. Distinct
+    The table is encoded as :func:`slabfield.encoding.code_table` would encode it. Distinct
     rows are kept at one bit per entry, so memory does not grow with repeated rows. Where a column
     has numbers in one chunk and words in another, the file is read again, with this column as text.
 
@@ -91,7 +91,7 @@ def read_counted(
         Whether missing entries are refused, or the rows dropped that have any.
     na_values, levels : optional
         Codes for missing entries, and all values of columns, as for
-        :func:`slabfield.encoding.code_binary`.
+        :func:`slabfield.encoding.code_table`.
     encoding : str, optional
         Encoding of a text file; by default guessed.
     decimal : {",", "."}, optional

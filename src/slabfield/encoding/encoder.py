@@ -73,7 +73,7 @@ class Encoder:
         X : array, list of lists, data frame or sparse matrix
             One row per case, one column per node.
         binarize : number, "median", or mapping from column name to these, optional
-            Where columns of numbers are cut; see :func:`slabfield.encoding.code_binary`.
+            Where columns of numbers are cut; see :func:`slabfield.encoding.code_table`.
         levels : mapping from column name to list of values, optional
             All values that columns hold, in their order.
 

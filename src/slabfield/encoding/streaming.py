@@ -193,7 +193,7 @@ class RowCounter:
         Whether missing entries are refused, or the rows dropped that have any.
     na_values, levels : optional
         Codes for missing entries, and all values of columns, as for
-        :func:`slabfield.encoding.code_binary`.
+        :func:`slabfield.encoding.code_table`.
 
     Examples
     --------

@@ -53,8 +53,8 @@ class CodedTable(NamedTuple):
 
     Examples
     --------
-    >>> from slabfield.encoding import code_binary
-    >>> [variable.labels for variable in code_binary([[1, "yes"], [2, "no"]]).variables]
+    >>> from slabfield.encoding import code_table
+    >>> [variable.labels for variable in code_table([[1, "yes"], [2, "no"]]).variables]
     [(1, 2), ('no', 'yes')]
     """
 
@@ -88,7 +88,7 @@ class CodedTable(NamedTuple):
         return self.n_rows if self.weights is None else float(self.weights.sum())
 
 
-def code_binary(
+def code_table(
     X: object,
     binarize: Binarize = None,
     na: str = "error",
@@ -143,8 +143,8 @@ def code_binary(
     Examples
     --------
     >>> import pandas as pd
-    >>> from slabfield.encoding import code_binary
-    >>> table = code_binary(pd.DataFrame({"sleep": ["no", "yes", "yes"], "work": [0, 1, 0]}))
+    >>> from slabfield.encoding import code_table
+    >>> table = code_table(pd.DataFrame({"sleep": ["no", "yes", "yes"], "work": [0, 1, 0]}))
     >>> table.rows.tolist()
     [[0, 0], [1, 1], [1, 0]]
     >>> table.notes
@@ -153,7 +153,7 @@ def code_binary(
     A code for missing answers:
 
     >>> rated = pd.DataFrame({"sleep": [0, 1, 9, 1], "work": [0, 1, 0, 1]})
-    >>> code_binary(rated, na_values=9, na="drop").rows.tolist()
+    >>> code_table(rated, na_values=9, na="drop").rows.tolist()
     [[0, 0], [1, 1], [1, 1]]
     """
     check_choice("na", na, NA)
@@ -281,9 +281,9 @@ def keep_names(estimator: Any, table: CodedTable) -> None:
     Examples
     --------
     >>> from types import SimpleNamespace
-    >>> from slabfield.encoding import code_binary, keep_names
+    >>> from slabfield.encoding import code_table, keep_names
     >>> estimator = SimpleNamespace()
-    >>> keep_names(estimator, code_binary([[0, 1], [1, 0]]))
+    >>> keep_names(estimator, code_table([[0, 1], [1, 0]]))
     >>> estimator.n_features_in_
     2
     """

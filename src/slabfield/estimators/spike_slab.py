@@ -283,7 +283,7 @@ class SpikeSlabMRF(PosteriorModel):
             :class:`sklearn.exceptions.ConvergenceWarning`.
         """
         validation.validate_params(self)
-        table = encoding.code_binary(
+        table = encoding.code_table(
             X, self.binarize, self.na, sample_weight, self.na_values, self.levels
         )
         folder = None if checkpoint is None else Checkpoint(checkpoint)
