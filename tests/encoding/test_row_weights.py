@@ -171,12 +171,10 @@ def test_the_median_uses_weights() -> None:
     weighted = code_table(rows, {"x0": "median"}, sample_weight=[1, 5, 1, 1])
     assert weighted.variables[0].threshold == 3.0
     assert (
-        code_table(rows, {"x0": "median"}, sample_weight=[9, 5, 1, 1]).variables[0].threshold
-        == 2.0
+        code_table(rows, {"x0": "median"}, sample_weight=[9, 5, 1, 1]).variables[0].threshold == 2.0
     )
     assert (
-        code_table(rows, {"x0": "median"}, sample_weight=[0, 5, 1, 1]).variables[0].threshold
-        == 3.0
+        code_table(rows, {"x0": "median"}, sample_weight=[0, 5, 1, 1]).variables[0].threshold == 3.0
     )
 
 

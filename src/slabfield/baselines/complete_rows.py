@@ -10,7 +10,9 @@ NA = ("error", "drop")
 
 
 def code_complete(estimator: Any, X: Any) -> encoding.CodedTable:
-    """Code a table with the parameters of a baseline: binarize, na, na_values and levels.
+    """Code a table of two-valued columns with the parameters of a baseline.
+
+    These are binarize, na, na_values and levels.
 
     Examples
     --------
@@ -27,4 +29,5 @@ def code_complete(estimator: Any, X: Any) -> encoding.CodedTable:
         estimator.na,
         na_values=estimator.na_values,
         levels=estimator.levels,
+        kinds="binary",
     )

@@ -61,12 +61,13 @@ def run_comparison(
     with open_client(cluster) as client, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", InputWarning)
         coded = code_table(
-            table, request.binarize, request.na, na_values=request.na_values, levels=request.levels
-        )
+            table, request.binarize, request.na, na_values=request.na_values,
+            levels=request.levels, kinds="binary",
+        )  # fmt: skip
         train, test = comparison.split_rows(len(coded.rows), held_out, request.random_state)
         params: dict[str, Any] = request._asdict()
         seed, n_jobs = params.pop("random_state"), params.pop("n_jobs")
-        for coding in ("binarize", "na", "na_values", "levels"):
+        for coding in ("binarize", "na", "na_values", "levels", "kinds", "scores"):
             params.pop(coding)
         methods = comparison.estimators(seed, n_jobs, **params)
         scores = comparison.compare(
