@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from slabfield.encoding.columns import Column
-from slabfield.encoding.labels import tidy, value_key
+from slabfield.encoding.labels import Key, label_key, tidy, value_key
 
 MAX_PLACES = 100
 """Most places of whole numbers that are levels, from the lowest to the highest."""
@@ -66,7 +66,7 @@ def level_order(column: Column) -> LevelOrder | None:
     if column.rules.levels is not None:
         places = as_written(column.rules.levels, answers)
     elif column.categories is not None and column.categories.ordered:
-        places = as_written(column.categories.values, answers)
+        places = _categories_as_written(column)
         used = [k for k, place in enumerate(places) if place in answers]
         places = places[used[0] : used[-1] + 1] if used else ()
     else:
@@ -89,8 +89,11 @@ def nominal_labels(column: Column) -> tuple[Any, ...]:
     ('north', 'south')
     """
     answers = column.answers
-    known = column.rules.levels or (column.categories.values if column.categories else answers)
-    return tuple(label for label in as_written(known, answers) if label in answers)
+    if column.rules.levels is not None:
+        known = as_written(column.rules.levels, answers)
+    else:
+        known = _categories_as_written(column) if column.categories else tuple(map(tidy, answers))
+    return tuple(label for label in known if label in answers)
 
 
 def reference_position(column: Column, order: LevelOrder) -> int | None:
@@ -143,7 +146,16 @@ def scores_fit(column: Column, order: LevelOrder | None, kind: str) -> bool:
     return bool(np.allclose(steps, steps[0]))
 
 
-def as_written(levels: Sequence[Any], answers: Sequence[Any]) -> tuple[Any, ...]:
+def _categories_as_written(column: Column) -> tuple[Any, ...]:
+    categories = column.categories.values if column.categories else ()
+    if column.kind == "number":  # it may have been text
+        return as_written(categories, column.answers)
+    return as_written(categories, column.answers, label_key(categories))
+
+
+def as_written(
+    levels: Sequence[Any], answers: Sequence[Any], key: Key | None = None
+) -> tuple[Any, ...]:
     """Return levels as they are written in the column, where they occur.
 
     Examples
@@ -152,7 +164,7 @@ def as_written(levels: Sequence[Any], answers: Sequence[Any]) -> tuple[Any, ...]
     >>> as_written(["never", "often", "9"], ["Often", 9.0])
     ('never', 'Often', 9)
     """
-    key = value_key(levels)
+    key = value_key(levels) if key is None else key
     written = {key(value): value for value in answers}
     return tuple(tidy(written.get(key(level), level)) for level in levels)
 

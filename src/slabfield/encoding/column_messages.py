@@ -242,23 +242,24 @@ def _all_binary(bad: Sequence[Column]) -> bool:
 
 
 def _values(bad: Sequence[Column], columns: Sequence[Column]) -> Message:
+    advice = _advice_on_values(bad, columns)
     if _all_binary(bad):
-        expected, found = "two values", [shown_values(column) for column in bad[:SHOWN]]
-        more = "more than two"
-    else:
-        expected = f"two values, or 3 to {MAX_LEVELS} whole numbers or words"
-        found, more = [_found_values(column) for column in bad[:SHOWN]], "others"
-    shown = [f"column {_name(c)} holds {what}" for c, what in zip(bad, found, strict=False)]
+        found = [f"column {_name(c)} holds {shown_values(c)}" for c in bad[:SHOWN]]
+        if len(bad) > SHOWN:
+            found.append(f"more than two in {_others(len(bad) - SHOWN)} as well")
+        return Message(
+            "more-than-two-values",
+            "Every column must hold two values; {found}.\n{advice}",
+            {"found": "; ".join(found), "advice": advice},
+        )
+    found = [f"column {_name(c)} holds {_found_values(c)}" for c in bad[:SHOWN]]
     if len(bad) > SHOWN:
-        shown.append(f"{more} in {_others(len(bad) - SHOWN)} as well")
+        found.append(f"others in {_others(len(bad) - SHOWN)} as well")
     return Message(
-        "more-than-two-values" if _all_binary(bad) else "no-levels",
-        "Every column must hold {expected}; {found}.\n{advice}",
-        {
-            "expected": expected,
-            "found": "; ".join(shown),
-            "advice": _advice_on_values(bad, columns),
-        },
+        "values-that-are-no-levels",
+        "Every column must hold two values, or 3 to {most} whole numbers or words; {found}.\n"
+        "{advice}",
+        {"most": MAX_LEVELS, "found": "; ".join(found), "advice": advice},
     )
 
 
