@@ -235,7 +235,7 @@ def test_many_bad_columns_make_one_short_message() -> None:
     table = np.tile(np.arange(4) * 1.5, (30, 1)).T
     text = message(code_table, table)
     assert "25 other columns" in text
-    assert len(text) < 700
+    assert len(text) < 550
 
 
 def test_different_faults_are_reported_together() -> None:

@@ -122,7 +122,7 @@ def _narwhals_categories(series: Any) -> Categories | None:
 
     if series.dtype != nw.Enum:
         return None
-    return Categories(tuple(series.cat.get_categories().to_list()), True)
+    return Categories(tuple(series.dtype.categories), True)
 
 
 def _values_of(series: Any) -> NDArray[Any]:

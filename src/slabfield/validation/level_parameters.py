@@ -108,11 +108,11 @@ def _unknown_scores(rule: Any) -> InputError:
     return InputError(
         "unknown-scores",
         "{scores} must be {known}, or a mapping from column names to lists of increasing numbers; "
-        "got {value}. {advice}.",
+        "got {value}. {advice}",
         scores=Parameter("scores"),
         known=_alternatives(SCORES),
         value=shown_value(rule),
-        advice=f"Did you mean {closest!r}?" if closest else "Pass one of these",
+        advice=f"Did you mean {closest!r}?" if closest else "Pass one of these.",
     )
 
 
