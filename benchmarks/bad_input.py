@@ -53,12 +53,12 @@ def refusal(action: Callable[[], Any]) -> str:
 
 def warning(X: Any) -> str:
     """Return the warnings about a valid table."""
-    from slabfield.encoding import code_binary
+    from slabfield.encoding import code_table
     from slabfield.validation import InputWarning
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        code_binary(X)
+        code_table(X)
     return " ".join(str(w.message) for w in caught if issubclass(w.category, InputWarning))
 
 
@@ -91,7 +91,7 @@ def scratch() -> Iterator[Path]:
 def sections() -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Try every input, and yield titles with pairs of input and message."""
     from slabfield import load_posterior
-    from slabfield.encoding import code_binary
+    from slabfield.encoding import code_table
     from slabfield.io.reading import read_table
 
     yield "Tables", [(name, refusal(lambda X=X: fit(X))) for name, X in TABLES.items()]
@@ -122,7 +122,7 @@ def sections() -> Iterator[tuple[str, list[tuple[str, str]]]]:
         yield (
             "Files with tables",
             [
-                (what, refusal(lambda path=path: code_binary(read_table(path))))
+                (what, refusal(lambda path=path: code_table(read_table(path))))
                 for what, path in table_files(folder)
             ],
         )

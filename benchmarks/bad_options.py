@@ -17,10 +17,10 @@ def options(folder: Path) -> Tried:
     """Yield options of the command line, and calls that parse them."""
     from slabfield.cli.edge_lists import read_pairs
     from slabfield.cli.edge_prior_options import read_communities, read_inclusion
+    from slabfield.cli.kind_options import parse_kinds, parse_levels
     from slabfield.cli.option_values import (
         parse_binarize,
         parse_draws,
-        parse_levels,
         parse_na_values,
         parse_slab,
         select_names,
@@ -32,6 +32,11 @@ def options(folder: Path) -> Tried:
     yield "`--binarize sleep=high`", lambda: parse_binarize("sleep=high")
     yield "`--na-values sleep:`", lambda: parse_na_values(["sleep:"])
     yield "`--levels sleep`", lambda: parse_levels(["sleep"])
+    (folder / "levels.csv").write_text("sleep,never\n")
+    yield "`--levels @levels.csv`", lambda: parse_levels(["@levels.csv"])
+    yield "`--ordinal sleep,,work`", lambda: parse_kinds(["sleep,,work"])
+    yield "`--nominal @nowhere.csv`", lambda: parse_kinds(None, ["@nowhere.csv"])
+    yield "`--ordinal joy --blume-capel joy:2`", lambda: parse_kinds(["joy"], None, ["joy:2"])
     yield "`--slab wide`", lambda: parse_slab("wide")
     yield "`--draws many`", lambda: parse_draws("many")
     for text in ("sleep", "sleep:wrok", "sleep:sleep", "@nowhere.csv"):

@@ -14,16 +14,19 @@ _ALTERNATE = [0, 1, 0, 1, 0, 1, 0, 1]
 
 
 def _beside(values: list[Any]) -> pd.DataFrame:
-    return pd.DataFrame({"a": values, "b": _ALTERNATE[: len(values)]})
+    return pd.DataFrame({"a": values, "b": (_ALTERNATE * 2)[: len(values)]})
 
+
+_SLEEP = pd.DataFrame({"sleep": ["never", "often", "seldom"] * 2, "work": [0, 1] * 3})
 
 TABLES: dict[str, Any] = {
     "NaN in a column": _beside([0, 1, np.nan, 1]),
     "None among words": _beside(["yes", None, "no"]),
     "a column of nothing but NaN": _beside([np.nan] * 4),
     "infinity": _beside([0.0, np.inf, 1.0]),
-    "more than two numbers": _beside([0, 1, 2, 3]),
-    "more than two words": _beside(["low", "middle", "high", "low"]),
+    "more than 12 numbers": _beside([*range(13), 0]),
+    "numbers that are far apart": _beside([1, 2, 1000, 2]),
+    "decimals": _beside([0.5, 1.0, 2.0, 1.0]),
     "a measurement": _beside([36.6, 37.1, 38.4, 36.9, 37.0]),
     "a code for missing answers": _beside([0, 1, 9, 1]),
     "two values, one of them a likely code": _beside([1, 99, 1, 1]),
@@ -39,7 +42,7 @@ TABLES: dict[str, Any] = {
     "free text": _beside(_PROSE),
     "dates": pd.DataFrame({"a": pd.date_range("2020-01-01", periods=6), "b": [0, 1] * 3}),
     "lists in a column": _beside([[1], [2], [1]]),
-    "two faults at once": pd.DataFrame({"a": [0, 1, 2], "b": [0.0, np.nan, 1.0]}),
+    "two faults at once": pd.DataFrame({"a": [0, 1, 2.5], "b": [0.0, np.nan, 1.0]}),
     "the same name twice": pd.DataFrame([[0, 1], [1, 0]], columns=["a", "a"]),
     "an unpaired surrogate in a name": pd.DataFrame(
         [[0, 1], [1, 0]], columns=pd.Index(["a", "\ud800"], dtype=object)
@@ -62,6 +65,7 @@ TABLES: dict[str, Any] = {
 WARNED: dict[str, Any] = {
     "a column of one value": [[0, 1], [0, 0], [0, 1]],
     "one word in several spellings": _beside(["Yes", "yes", "yes "]),
+    "a level of one row": _beside([1, 2, 3, 1, 2, 3, 4]),
 }
 
 _ASYMMETRIC = np.array([[0.5, 0.1, 0.5], [0.2, 0.5, 0.5], [0.5, 0.5, 0.5]])
@@ -123,6 +127,18 @@ PARAMETERS: list[dict[str, Any]] = [
     {"levels": {"sleep": [0, 1]}},
     {"levels": {"x0": [1, 2]}},
     {"levels": {"x0": [0, 1]}, "na_values": {"x0": 1}},
+    {"kinds": "ordinel"},
+    {"kinds": {"slep": "ordinal"}, "X": _SLEEP},
+    {"kinds": {"sleep": "ordinal"}, "X": _SLEEP},
+    {"kinds": "binary", "X": _beside([1, 2, 3, 1, 2, 3])},
+    {"kinds": {"a": "blume-capel"}, "X": _beside([0, 1, 0, 1])},
+    {"kinds": {"a": ("blume-capel", 7)}, "X": _beside([1, 2, 3, 1, 2, 3])},
+    {"kinds": {"a": "ordinal"}, "binarize": {"a": 2}, "X": _beside([1, 2, 3, 1, 2, 3])},
+    {"scores": "ragne"},
+    {"scores": {"a": [0, 2, 1]}, "X": _beside([1, 2, 3, 1, 2, 3])},
+    {"scores": {"a": [0, 1]}, "X": _beside([1, 2, 3, 1, 2, 3])},
+    {"scores": {"a": [0, 1, 5]}, "kinds": "blume-capel", "X": _beside([1, 2, 3, 1, 2, 3])},
+    {"levels": {"sleep": ["never", "often"]}, "X": _SLEEP},
     {"sampler": {"n_particles": 0}},
     {"sampler": {"step_size": -1}, "preset": "paper"},
     {"sampler": {"persistence": 1}, "preset": "paper"},

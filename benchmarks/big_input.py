@@ -88,7 +88,7 @@ def fit_case(case: dict[str, Any]) -> dict[str, Any]:
     """Peak memory of a fit, and what was stated."""
     from slabfield import SpikeSlabMRF
     from slabfield.chains.memory import state_memory
-    from slabfield.encoding import code_binary
+    from slabfield.encoding import code_table
 
     settings = {k: case[k] for k in ("likelihood", "n_chains", "n_draws")}
     SpikeSlabMRF(n_chains=1, n_warmup=2, n_draws=5, likelihood=case["likelihood"]).fit(
@@ -102,7 +102,7 @@ def fit_case(case: dict[str, Any]) -> dict[str, Any]:
     seconds = time.process_time() - clock
     peak = status("VmHWM") - begin
     settings = model._settings(case["n_rows"], case["n_columns"])
-    need = state_memory(code_binary(rows), settings, case["n_chains"], "1TB", verbose=False)
+    need = state_memory(code_table(rows), settings, case["n_chains"], "1TB", verbose=False)
     return {"peak": peak, "stated": need.total, "seconds": seconds}
 
 
@@ -112,7 +112,7 @@ def rows_case(case: dict[str, Any]) -> dict[str, Any]:
     from slabfield.chains.collapsed_warmup import start_collapsed
     from slabfield.chains.row_sums import rows_and_sums
     from slabfield.configuration import default_exact, default_particles, pseudo
-    from slabfield.encoding import code_binary
+    from slabfield.encoding import code_table
     from slabfield.models.binary import BinaryPairwise
     from slabfield.moves.imputation import new_missing_entries
     from slabfield.moves.iteration import new_record
@@ -126,7 +126,7 @@ def rows_case(case: dict[str, Any]) -> dict[str, Any]:
     settings = made[case["likelihood"]]()
     model = BinaryPairwise(16)
     clock = time.process_time()
-    held, times, sums = rows_and_sums(model, code_binary(rows), settings)
+    held, times, sums = rows_and_sums(model, code_table(rows), settings)
     before = time.process_time() - clock
     # as the estimator has it: of another type, everything would be compiled again
     unknown = new_missing_entries(model, held, np.zeros(held.shape, np.bool_))

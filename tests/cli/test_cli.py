@@ -36,7 +36,7 @@ from slabfield.cli.printing import (
     rows_to_print,
     table_console,
 )
-from slabfield.encoding import code_binary
+from slabfield.encoding import code_table
 from slabfield.io.atomic import write_atomically
 from slabfield.io.reading import read_table
 from slabfield.plots._threshold import readable_threshold
@@ -64,7 +64,7 @@ class FakeEstimator:
         assert cluster is None
         self.calls.append(self.settings | {"columns": list(table.columns)})
         stated = {name: self.settings[name] for name in ("binarize", "na", "na_values", "levels")}
-        coded = code_binary(table, **stated)
+        coded = code_table(table, **stated)
         if self.failure is not None:
             raise self.failure
         n_nodes = len(coded.names)
@@ -503,7 +503,7 @@ def test_a_column_with_three_values_is_reported_by_its_own_name(
     table = csv_file(f"{name},b\n0,1\n1,0\n2,1\n")
     found = f"Every column must hold two values; column '{name}' holds 0, 1 and 2.\n"
     with pytest.raises(InputError) as caught:
-        code_binary(read_table(table))
+        code_table(read_table(table))
     assert caught.value.code == "invalid-columns"
     assert str(caught.value) == (
         f"{found}Binarize with binarize={{{name!r}: 1}} (1 where the value is at least 1), or drop "
@@ -550,7 +550,7 @@ def test_a_warning_about_a_column_has_its_own_name(
     table = csv_file(f"{name},b,c\n1,1,0\n1,0,0\n1,1,1\n")
     expected = f"Column '{name}' has the same value in every row."
     with pytest.warns(InputWarning) as caught:
-        code_binary(read_table(table))
+        code_table(read_table(table))
     assert str(caught[0].message).startswith(expected)
     result = call("fit", table, "--out", tmp_path / "out", "--quiet")
     assert result.output.startswith(f"Warning: {expected}")

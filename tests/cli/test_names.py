@@ -15,7 +15,7 @@ from rich.console import Console
 from slabfield.cli.printing import edge_table
 from slabfield.cli.result_files import PictureOptions, write_pictures, write_results
 from slabfield.draws import Draws
-from slabfield.encoding import code_binary
+from slabfield.encoding import code_table
 from slabfield.posterior import Posterior
 from slabfield.posterior.exports import FORMULA_STARTS, read_edges
 from slabfield.validation import InputError
@@ -63,7 +63,7 @@ def folder(posterior: Posterior, tmp_path_factory: pytest.TempPathFactory) -> Pa
 def test_a_lone_surrogate_in_a_name_is_refused() -> None:
     table = pd.DataFrame([[0, 1], [1, 0]], columns=pd.Index(["a", "\ud800"], dtype=object))
     with pytest.raises(InputError, match=r"unpaired surrogates in '\\ud800'"):
-        code_binary(table)
+        code_table(table)
 
 
 class Tags(html.parser.HTMLParser):

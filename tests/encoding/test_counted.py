@@ -18,7 +18,7 @@ from slabfield.chains.memory import check_memory, memory_needed
 from slabfield.cli.options import Likelihood
 from slabfield.cli.table_options import read_request
 from slabfield.configuration import default_exact, default_particles, pseudo
-from slabfield.encoding import CodedTable, code_binary, merge_rows
+from slabfield.encoding import CodedTable, code_table, merge_rows
 from slabfield.encoding import streaming as chunk_coding
 from slabfield.encoding.counted import read_counted
 from slabfield.io.reading import comes_in_chunks, read_table
@@ -71,7 +71,7 @@ def test_chunks_are_coded_as_the_whole_table_is(
     path = tmp_path / "table"
     write(table, path)
     read = read_counted(path, binarize={"score": 5}, chunk_rows=chunk_rows)
-    whole = code_binary(read_table(path), {"score": 5})
+    whole = code_table(read_table(path), {"score": 5})
     rows, counts = merge_rows(whole.rows)
     assert np.array_equal(read.rows, rows)
     assert read.counts is not None
@@ -86,7 +86,7 @@ def test_columns_are_chosen_and_every_number_is_cut(table: pd.DataFrame, tmp_pat
     write_csv(table, path)
     names = ["score", "answer", "item 3"]
     read = read_counted(path, lambda _: names, 1, chunk_rows=3_000)
-    whole = code_binary(table[names], 1)
+    whole = code_table(table[names], 1)
     assert read.names == names
     assert np.array_equal(read.rows, merge_rows(whole.rows)[0])
     assert read.variables == whole.variables
@@ -96,7 +96,7 @@ def test_numbers_followed_by_words(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text("a,b\n" + "0,1\n" * 50 + "x,0\n0,1\n" * 10)
     read = read_counted(path, chunk_rows=20)
-    assert read.variables == code_binary(read_table(path)).variables
+    assert read.variables == code_table(read_table(path)).variables
     assert [variable.labels for variable in read.variables] == [("0", "x"), (0, 1)]
 
 
@@ -114,17 +114,22 @@ def test_draws_are_those_of_the_whole_table(table: pd.DataFrame, tmp_path: Path)
         SpikeSlabMRF(**options, binarize=1).fit(read_counted(path))
 
 
+WORDS = "".join(f"w{k},1\n" for k in range(1, 20))
+NUMBERS = WORDS.replace("w", "")
+
+
 @pytest.mark.parametrize(
     ("content", "binarize", "expected"),
     [
-        ("a,b\n1,1\n" + "0,1\n" * 30 + "2,1\n", None, r"'a' holds 0, 1 and 2[^$]*in row 32 "),
+        ("a,b\n1,1\n" + "0,1\n" * 30 + "1.5,1\n", None, r"decimals: 0, 1 and 1.5[^$]*in row 32 "),
         ("a,b\n" + "1,0\n0,1\n" * 15 + ",1\n", None, r"missing values[^$]*in row 31 "),
-        ("a,b\n" + "1,0\n" * 30 + "x,1\ny,1\n", None, r"holds '1', 'x' and 'y'[^$]*row 32 "),
+        ("a,b\n" + "w0,0\n" * 30 + WORDS, None, r"'a' looks like free text[^$]*row 42 "),
+        ("a,b\n" + "0,0\n" * 30 + NUMBERS, None, r"'a' holds 20 values: 0, 1[^$]*row 42 "),
         ("a,b\n" + "1,0\n" * 30 + "x,1\n", {"a": 1}, "found words in 'a'"),
         ("a,b\n" + "1,0\n" * 30 + "inf,1\n", {"a": 1}, r"found infinity[^$]*row 31 "),
         ("a,b\n" + "1,0\n" * 35 + "inf,1\n", None, r"found infinity[^$]*row 36 "),
-        ("a,b\n2,1\n1,1\n0,1\n", None, r"'a' holds 0, 1 and 2[^$]*in row 3 "),
-        ("a,b\n1,0\n" + "yes,0\n" * 30 + "1.0,1\n", None, r"'1', '1.0' and 'yes'[^$]*row 32 "),
+        ("a,b\n2,1\n1,1\n0.5,1\n", None, r"'a' holds decimals: 0.5, 1 and 2[^$]*in row 3 "),
+        ("a,b\n1,0\n" + "0,0\n" * 30 + "5000,1\n", None, r"far apart: 0, 1 and 5000[^$]*row 32 "),
         ("a,b\n1,0\n", {"a": "median"}, "binarize must be numbers for a file that is read in"),
         ("a,b\n1,0\n", [1], "binarize must be a number"),
         ("a,b\n" + "1,0\n" * 300_000 + "1,\0\n", None, "found bytes that are not text"),
@@ -198,7 +203,7 @@ ENTRIES = (
 
 
 @given(
-    st.lists(st.lists(st.sampled_from(ENTRIES), min_size=1, max_size=3), min_size=2, max_size=3),
+    st.lists(st.lists(st.sampled_from(ENTRIES), min_size=1, max_size=5), min_size=2, max_size=3),
     st.randoms(use_true_random=False),
     st.integers(2, 12),
     st.integers(1, 5),
@@ -206,6 +211,7 @@ ENTRIES = (
     st.sampled_from([None, 99, [".", 9], {"c0": [], None: "99"}]),
     st.sampled_from([None, {"c1": ["yes", "no"]}, {"c0": [0, 1, 2, 9]}]),
     st.sampled_from(["error", "drop"]),
+    st.sampled_from([None, "binary", "nominal", {"c0": "ordinal"}, {"c1": ("blume-capel", 1)}]),
 )
 @settings(max_examples=400, deadline=None)
 def test_any_file_is_encoded_in_chunks_as_it_is_whole(
@@ -218,14 +224,15 @@ def test_any_file_is_encoded_in_chunks_as_it_is_whole(
     na_values: Any,
     levels: Any,
     na: str,
+    kinds: Any,
 ) -> None:
     path = tmp_path_factory.mktemp("chunks") / "table.csv"
     frame = pd.DataFrame(
         {f"c{k}": [random.choice(some) for _ in range(n_rows)] for k, some in enumerate(choices)}
     )
     frame.to_csv(path, index=False, sep=";")
-    stated: dict[str, Any] = {"na": na, "na_values": na_values, "levels": levels}
-    whole = table_or_message(lambda: code_binary(read_table(path), binarize, **stated))
+    stated: dict[str, Any] = {"na": na, "na_values": na_values, "levels": levels, "kinds": kinds}
+    whole = table_or_message(lambda: code_table(read_table(path), binarize, **stated))
     read = table_or_message(
         lambda: read_counted(path, binarize=binarize, chunk_rows=chunk_rows, **stated)
     )
@@ -237,6 +244,12 @@ def test_any_file_is_encoded_in_chunks_as_it_is_whole(
             "found words in",
             "Likely codes",
             "at least two rows",
+            "likely identifier",
+            "free text",
+            "must have an order",
+            "three or more levels",
+            "must be one of its levels",
+            "must not name the same column",
         )
         assert any(message in read for message in messages)
         return
@@ -286,7 +299,7 @@ def test_which_files_come_in_chunks(tmp_path: Path) -> None:
 def test_commas_and_points_in_one_column_are_words_in_any_chunk(tmp_path: Path) -> None:
     path = tmp_path / "mixed.csv"
     path.write_text("a;b\n0;1.0\n1;1,5\n0;1,5\n", encoding="utf-8")
-    whole, read = code_binary(read_table(path)), read_counted(path, chunk_rows=1)
+    whole, read = code_table(read_table(path)), read_counted(path, chunk_rows=1)
     assert read.variables == whole.variables
     assert whole.variables[1].labels == ("1,5", "1.0")
 
@@ -321,7 +334,7 @@ def test_constant_columns_are_warned_of(tmp_path: Path) -> None:
         read = read_counted(path, chunk_rows=7)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        whole = code_binary(read_table(path))
+        whole = code_table(read_table(path))
     assert np.array_equal(read.rows, merge_rows(whole.rows)[0])
 
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slabfield.encoding import Encoder, Variable, code_binary
+from slabfield.encoding import Encoder, Variable, code_table
 from slabfield.validation import InputError, InputWarning
 
 LABELS = st.one_of(
@@ -65,7 +65,10 @@ def test_an_encoder_survives_a_file() -> None:
     [
         ({"kind": "cyclic"}, "unknown kind 'cyclic'"),
         ({"labels": [0, 1, 2]}, "3 labels but 2 scores"),
-        ({"labels": [0, 1, 2], "scores": [0, 1, 2]}, "3 labels of the binary variable 'a'"),
+        (
+            {"labels": [0, 1, 2], "scores": [0, 1, 2], "positions": [0, 1, 2]},
+            "3 labels of the binary variable 'a'",
+        ),
         ({"name": 1}, "whose name is not text"),
         ({"scores": ["x", 1]}, "could not convert"),
     ],
@@ -106,7 +109,7 @@ def test_rows_are_encoded_again_as_in_the_fit(
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InputWarning)
-        table = code_binary(frame)
+        table = code_table(frame)
         encoder = Encoder.fit(frame)
     assert encoder.variables == table.variables
     rows, missing = encoder.transform(frame)
@@ -117,10 +120,10 @@ def test_rows_are_encoded_again_as_in_the_fit(
 
 
 def test_all_faults_of_all_columns_are_in_one_message() -> None:
-    frame = pd.DataFrame({"a": [0, 1, 2], "b": [0, np.inf, 1], "c": [1, None, 0], "d": [0, 1, 0]})
+    frame = pd.DataFrame({"a": [0, 1, 0.5], "b": [0, np.inf, 1], "c": [1, None, 0], "d": [0, 1, 0]})
     with pytest.raises(InputError) as refused:
         Encoder.fit(frame)
-    for expected in ("'a' holds 0, 1 and 2", "infinity (inf) in column 'b'", "'c' (1)"):
+    for expected in ("'a' holds decimals: 0, 0.5 and 1", "infinity (inf) in column 'b'", "'c' (1)"):
         assert expected in str(refused.value)
     assert "'d'" not in str(refused.value)
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from slabfield import SpikeSlabMRF
-from slabfield.encoding import CodedTable, Encoder, Variable, code_binary, read_counted
+from slabfield.encoding import CodedTable, Encoder, Variable, code_table, read_counted
 from slabfield.encoding import streaming as chunk_coding
 from slabfield.encoding.missing_codes import AnswerRange, isolated_codes, likely_codes
 from slabfield.validation import InputError, Message, Parameter
@@ -108,13 +108,14 @@ RATED = pd.DataFrame(
 )
 
 
-@pytest.mark.parametrize("binarize", [None, 3, {"mood": 3}, "median"])
-def test_all_likely_codes_are_named_whatever_the_threshold(binarize: Any) -> None:
+@pytest.mark.parametrize("kinds", [None, "binary", {"mood": "nominal"}])
+@pytest.mark.parametrize("binarize", [None, 3, "median"])
+def test_all_likely_codes_are_named_whatever_the_threshold(binarize: Any, kinds: Any) -> None:
     with pytest.raises(InputError) as refused:
-        code_binary(RATED, binarize)
+        code_table(RATED, binarize, kinds=kinds)
     assert refused.value.code == "invalid-columns"
     faults = faults_of(refused.value)
-    assert ("values" in faults) == (binarize is None)
+    assert ("values" in faults) == (binarize is None and kinds == "binary")
     codes = faults["codes"]
     assert codes.code == "likely-missing-codes"
     assert codes.fields["na_values"] == Parameter("na_values", [99, 9, -9])
@@ -129,7 +130,7 @@ def test_all_likely_codes_are_named_whatever_the_threshold(binarize: Any) -> Non
 
 def test_no_advice_makes_an_answer_of_a_code() -> None:
     with pytest.raises(InputError) as refused:
-        code_binary(RATED)
+        code_table(RATED, kinds="binary")
     advice = faults_of(refused.value)["values"].fields["advice"]
     assert isinstance(advice, Message)
     assert advice.fields["binarize"] == Parameter(
@@ -140,7 +141,7 @@ def test_no_advice_makes_an_answer_of_a_code() -> None:
 def test_codes_are_advised_by_column_where_one_is_an_answer_elsewhere() -> None:
     table = RATED[["sport", "fine"]].assign(score=[7, 8, 9, 10, 7, 8, 9, 10])
     with pytest.raises(InputError) as refused:
-        code_binary(table, {"score": 9})
+        code_table(table, {"score": 9})
     codes = faults_of(refused.value)["codes"]
     assert codes.fields["na_values"] == Parameter("na_values", {"sport": [9]})
 
@@ -148,12 +149,12 @@ def test_codes_are_advised_by_column_where_one_is_an_answer_elsewhere() -> None:
 def test_a_column_of_many_values_is_not_listed_as_levels() -> None:
     table = pd.DataFrame({"age": [*range(20, 60), 20, 999], "b": [0, *[1] * 41]})
     with pytest.raises(InputError) as refused:
-        code_binary(table, {"age": 40})
+        code_table(table, {"age": 40})
     advice = faults_of(refused.value)["codes"].fields["answers"]
     assert isinstance(advice, Message)
     assert advice.code == "state-no-codes"
     assert advice.fields["none"] == Parameter("na_values", {"age": []})
-    assert code_binary(table, {"age": 40}, na_values={"age": []}).rows[-1, 0] == 1
+    assert code_table(table, {"age": 40}, na_values={"age": []}).rows[-1, 0] == 1
 
 
 STATED = ([99, 9, -9], {"mood": 99, "sport": [9], "pain": "-9"}, {None: [9, -9], "mood": [99.0]})
@@ -162,42 +163,44 @@ STATED = ([99, 9, -9], {"mood": 99, "sport": [9], "pain": "-9"}, {None: [9, -9],
 @pytest.mark.parametrize("na_values", STATED)
 def test_stated_codes_are_missing(na_values: Any) -> None:
     with pytest.raises(InputError) as refused:
-        code_binary(RATED, {"mood": 3}, na_values=na_values)
+        code_table(RATED, {"mood": 3}, na_values=na_values)
     assert list(faults_of(refused.value)) == ["missing"]
     assert faults_of(refused.value)["missing"].fields["total"] == 5
     with pytest.warns(UserWarning, match="'pain'.* the same value"):
-        dropped = code_binary(RATED, {"mood": 3}, "drop", na_values=na_values)
+        dropped = code_table(RATED, {"mood": 3}, "drop", na_values=na_values)
     assert dropped.rows[:, :2].tolist() == [[0, 0], [0, 0], [1, 1]]
     assert dropped.notes[0] == (
         "5 entries were read as missing, as stated: in columns 'mood' (1), 'sport' (2) and 'pain' "
         "(2)."
     )
     with pytest.warns(UserWarning, match="'pain'.* the same value"):
-        imputed = code_binary(RATED, {"mood": 3}, "impute", na_values=na_values)
+        imputed = code_table(RATED, {"mood": 3}, "impute", na_values=na_values)
     assert np.argwhere(imputed.missing).tolist() == [[1, 2], [2, 1], [3, 1], [4, 2], [5, 0]]
 
 
 def test_a_code_that_is_not_stated_is_still_refused() -> None:
     with pytest.raises(InputError) as refused:
-        code_binary(RATED, 3, "drop", na_values=9)
+        code_table(RATED, 3, "drop", na_values=9)
     assert faults_of(refused.value)["codes"].fields["na_values"] == Parameter("na_values", [99, -9])
 
 
 def test_levels_state_that_values_are_answers_and_give_their_order() -> None:
     levels = {"mood": [*LIKERT, 99], "pain": [1, -9]}
-    table = code_binary(RATED[["mood", "pain", "fine"]], {"mood": 3}, levels=levels)
+    table = code_table(RATED[["mood", "pain", "fine"]], {"mood": 3}, levels=levels)
     assert table.rows[:, 0].tolist() == [0, 0, 1, 1, 1, 1, 0, 1]
     assert table.variables[1].labels == (1, -9)
     assert table.rows[:, 1].tolist() == [0, 1, 0, 0, 1, 0, 0, 0]
+    table = code_table(RATED[["sport", "fine"]], levels={"sport": [9, 1, 0]})
+    assert (table.variables[0].kind, table.variables[0].labels) == ("ordinal", (9, 1, 0))
     with pytest.raises(InputError) as refused:
-        code_binary(RATED[["sport", "fine"]], levels={"sport": [9, 1, 0]})
+        code_table(RATED[["sport", "fine"]], levels={"sport": [9, 1, 0]}, kinds="binary")
     assert list(faults_of(refused.value)) == ["values"]
 
 
 def test_values_outside_the_levels_are_refused_with_their_counts() -> None:
     levels = {"mood": LIKERT, "sport": [0, 1]}
     with pytest.raises(InputError) as refused:
-        code_binary(RATED[["mood", "sport", "fine"]], 3, levels=levels)
+        code_table(RATED[["mood", "sport", "fine"]], 3, levels=levels)
     outside = faults_of(refused.value)["levels"]
     assert outside.code == "values-outside-levels"
     assert outside.fields["found"] == (
@@ -207,7 +210,7 @@ def test_values_outside_the_levels_are_refused_with_their_counts() -> None:
 
 def test_levels_that_differ_only_in_case_keep_labels_apart() -> None:
     frame = pd.DataFrame({"gene": ["AA", "Aa", "AA "], "b": [0, 1, 1]})
-    table = code_binary(frame, levels={"gene": ["Aa", "AA"]})
+    table = code_table(frame, levels={"gene": ["Aa", "AA"]})
     assert table.variables[0].labels == ("Aa", "AA")
     assert table.rows[:, 0].tolist() == [1, 0, 1]
     encoder = Encoder(table.variables, True)
@@ -231,13 +234,13 @@ def test_levels_that_differ_only_in_case_keep_labels_apart() -> None:
 )
 def test_bad_statements(given: dict[str, Any], code: str) -> None:
     with pytest.raises(InputError) as refused:
-        code_binary(RATED[["fine"]].assign(other=[0, 1] * 4), **given)
+        code_table(RATED[["fine"]].assign(other=[0, 1] * 4), **given)
     assert refused.value.code == code
 
 
 def test_text_marks_leave_a_column_of_numbers() -> None:
     frame = pd.DataFrame({"a": ["1", "2", ".", "3"], "b": [0, 1, 1, 0]}, dtype=object)
-    table = code_binary(frame, {"a": 2}, "impute", na_values=".")
+    table = code_table(frame, {"a": 2}, "impute", na_values=".")
     assert table.rows[:, 0].tolist() == [0, 1, 0, 1]
     rows = Encoder(table.variables, True).transform(
         pd.DataFrame({"a": [". ", 3, "1"], "b": [0, 1, 1]}), allow_missing=True
@@ -257,7 +260,7 @@ def encoder_of(table: CodedTable) -> Encoder:
 
 def test_new_rows_are_treated_alike() -> None:
     frame = RATED[["mood", "sport", "fine"]]
-    table = code_binary(frame, {"mood": 3}, "impute", na_values=[9, 99])
+    table = code_table(frame, {"mood": 3}, "impute", na_values=[9, 99])
     rows = encoder_of(table).transform(frame, allow_missing=True)
     assert np.array_equal(rows.missing, table.missing)
     assert np.array_equal(rows.rows, table.rows)
@@ -265,21 +268,21 @@ def test_new_rows_are_treated_alike() -> None:
 
 def test_new_codes_in_new_rows_are_refused_in_one_message() -> None:
     known = RATED[["mood", "sport", "fine"]].query("mood < 9 and sport < 9")
-    encoder = encoder_of(code_binary(known, {"mood": 3}))
+    encoder = encoder_of(code_table(known, {"mood": 3}))
     with pytest.raises(InputError) as refused:
         encoder.transform(RATED[["mood", "sport", "fine"]])
     assert refused.value.code == "likely-missing-codes-in-new-rows"
     assert refused.value.fields["na_values"] == Parameter("na_values", {"mood": [99], "sport": [9]})
-    settled = encoder_of(code_binary(known, {"mood": 3}, levels={"mood": LIKERT}))
+    settled = encoder_of(code_table(known, {"mood": 3}, levels={"mood": LIKERT}))
     with pytest.raises(InputError) as refused:
         settled.transform(known.assign(mood=99))
     assert refused.value.code == "new-values-outside-levels"
-    open_end = encoder_of(code_binary(known, {"mood": 3}, na_values={"mood": []}))
+    open_end = encoder_of(code_table(known, {"mood": 3}, na_values={"mood": []}))
     assert open_end.transform(known.assign(mood=99)).rows[:, 0].all()
 
 
 def test_a_label_in_another_spelling_is_known_in_new_rows() -> None:
-    encoder = encoder_of(code_binary([["yes", 0], ["No ", 1]]))
+    encoder = encoder_of(code_table([["yes", 0], ["No ", 1]]))
     assert encoder.transform([["YES", 0], [" no", 1]]).rows[:, 0].tolist() == [1, 0]
 
 
@@ -317,7 +320,6 @@ def test_codes_in_chunks_are_named(tmp_path: Path, binarize: Any) -> None:
     codes = faults_of(refused.value)["codes"]
     assert codes.code == "likely-missing-codes"
     assert "9 (2 times) beside 0 and 1 in column 'sport'" in str(codes.fields["found"])
-    assert refused.value.fields["row"] == 3
 
 
 def test_codes_of_cut_and_of_two_valued_columns_are_counted_to_the_end(tmp_path: Path) -> None:
@@ -347,7 +349,7 @@ def test_rows_with_codes_are_dropped_in_chunks(tmp_path: Path) -> None:
     path = written(tmp_path / "table.csv", RATED[["mood", "sport", "fine"]], times=9)
     stated: dict[str, Any] = {"na": "drop", "na_values": [9, 99]}
     read = read_counted(path, binarize={"mood": 3}, chunk_rows=5, **stated)
-    whole = code_binary(pd.read_csv(path), {"mood": 3}, **stated)
+    whole = code_table(pd.read_csv(path), {"mood": 3}, **stated)
     assert read.n_rows == whole.n_rows == 45
     assert read.notes == whole.notes
     assert read.variables == whole.variables

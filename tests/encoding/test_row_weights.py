@@ -11,7 +11,7 @@ from slabfield import SpikeSlabMRF, datasets
 from slabfield.chains import row_sums as sampler_data
 from slabfield.chains.row_sums import fingerprint, rows_and_sums, weighted_sums
 from slabfield.configuration import Settings
-from slabfield.encoding import check_weights, code_binary, merge_rows, replicate_rows
+from slabfield.encoding import check_weights, code_table, merge_rows, replicate_rows
 from slabfield.encoding.row_weights import merge_packed
 from slabfield.models.binary import BinaryPairwise
 from slabfield.validation import InputError
@@ -121,7 +121,7 @@ def test_a_sample_of_many_rows_changes_the_start_only(monkeypatch: pytest.Monkey
     """Exact chains of sweeps know the sums alone; a larger field starts from the sample."""
     many = datasets.make_block(300, random_state=1, n_groups=2).rows
     whole = draws_of(many, likelihood="exact")
-    table = code_binary(datasets.make_random(400, 30, random_state=0, method="gibbs").rows)
+    table = code_table(datasets.make_random(400, 30, random_state=0, method="gibbs").rows)
     model = BinaryPairwise(30)
     all_rows, _, sums = rows_and_sums(model, table, Settings())
     assert len(all_rows) == 400
@@ -154,8 +154,8 @@ def test_weights_are_recorded_in_the_settings() -> None:
     assert recorded["total_weight"] == pytest.approx(weights.sum())
     prints = {
         recorded["data_fingerprint"],
-        fingerprint(code_binary(ROWS)),
-        fingerprint(code_binary(ROWS, sample_weight=weights + 1)),
+        fingerprint(code_table(ROWS)),
+        fingerprint(code_table(ROWS, sample_weight=weights + 1)),
     }
     assert len(prints) == 3
 
@@ -167,16 +167,14 @@ def test_sparse_tables_take_weights() -> None:
 
 def test_the_median_uses_weights() -> None:
     rows = [[1.0, 0], [2.0, 1], [3.0, 0], [4.0, 1]]
-    assert code_binary(rows, {"x0": "median"}).variables[0].threshold == 3.0
-    weighted = code_binary(rows, {"x0": "median"}, sample_weight=[1, 5, 1, 1])
+    assert code_table(rows, {"x0": "median"}).variables[0].threshold == 3.0
+    weighted = code_table(rows, {"x0": "median"}, sample_weight=[1, 5, 1, 1])
     assert weighted.variables[0].threshold == 3.0
     assert (
-        code_binary(rows, {"x0": "median"}, sample_weight=[9, 5, 1, 1]).variables[0].threshold
-        == 2.0
+        code_table(rows, {"x0": "median"}, sample_weight=[9, 5, 1, 1]).variables[0].threshold == 2.0
     )
     assert (
-        code_binary(rows, {"x0": "median"}, sample_weight=[0, 5, 1, 1]).variables[0].threshold
-        == 3.0
+        code_table(rows, {"x0": "median"}, sample_weight=[0, 5, 1, 1]).variables[0].threshold == 3.0
     )
 
 

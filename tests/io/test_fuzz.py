@@ -24,7 +24,7 @@ from skips import NEEDS_LINUX, require
 from slabfield import load_posterior
 from slabfield.chains.checkpoint import Checkpoint, read_checked, write_checked
 from slabfield.cli.app import app
-from slabfield.encoding import code_binary
+from slabfield.encoding import code_table
 from slabfield.io.reading import read_table
 from slabfield.posterior.integrity import CHECKSUM_LENGTH, FORMAT, append_checksum
 from slabfield.posterior.storage import save_posterior
@@ -82,7 +82,7 @@ def test_any_bytes_are_a_table_or_get_a_message(tmp_path: Path, content: bytes, 
         warnings.simplefilter("ignore", InputWarning)
         message = ""
         try:
-            table = code_binary(read_table(path))
+            table = code_table(read_table(path))
         except InputError as error:
             message = str(error)
     if message:
@@ -108,7 +108,7 @@ def test_the_command_line_ends_with_2_and_a_message(tmp_path: Path, content: byt
 def code_quietly(path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InputWarning)
-        code_binary(read_table(path))
+        code_table(read_table(path))
 
 
 @st.composite

@@ -10,7 +10,9 @@ NA = ("error", "drop")
 
 
 def code_complete(estimator: Any, X: Any) -> encoding.CodedTable:
-    """Code a table with the parameters of a baseline: binarize, na, na_values and levels.
+    """Code a table of two-valued columns with the parameters of a baseline.
+
+    These are binarize, na, na_values and levels.
 
     Examples
     --------
@@ -21,12 +23,13 @@ def code_complete(estimator: Any, X: Any) -> encoding.CodedTable:
     [[0, 1], [1, 0]]
     """
     validation.check_choice("na", estimator.na, NA)
-    table = encoding.code_binary(
+    table = encoding.code_table(
         X,
         estimator.binarize,
         estimator.na,
         na_values=estimator.na_values,
         levels=estimator.levels,
+        kinds=None if estimator.takes_levels else "binary",
     )
     if not estimator.takes_levels:
         _refuse_levels(type(estimator).__name__, table)

@@ -26,9 +26,9 @@ def weighted_rows(table: encoding.CodedTable) -> tuple[NDArray[np.uint8], NDArra
 
     Examples
     --------
-    >>> from slabfield.encoding import code_binary
+    >>> from slabfield.encoding import code_table
     >>> from slabfield.chains.row_sums import weighted_rows
-    >>> rows, weights = weighted_rows(code_binary([[0, 1], [1, 0], [0, 1]]))
+    >>> rows, weights = weighted_rows(code_table([[0, 1], [1, 0], [0, 1]]))
     >>> weights
     array([2., 1.])
     """

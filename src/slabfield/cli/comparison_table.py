@@ -14,7 +14,7 @@ from rich.table import Table
 
 from slabfield.cli.fit_run import FitRequest
 from slabfield.cli.printing import show_text, show_warnings
-from slabfield.encoding import code_binary
+from slabfield.encoding import code_table
 from slabfield.io.atomic import make_folder, write_atomically
 from slabfield.validation import InputWarning
 
@@ -58,13 +58,14 @@ def run_comparison(
     make_folder(out)
     with open_client(cluster) as client, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", InputWarning)
-        coded = code_binary(
-            table, request.binarize, request.na, na_values=request.na_values, levels=request.levels
-        )
+        coded = code_table(
+            table, request.binarize, request.na, na_values=request.na_values,
+            levels=request.levels, kinds="binary",
+        )  # fmt: skip
         train, test = comparison.split_rows(len(coded.rows), held_out, request.random_state)
         params: dict[str, Any] = request._asdict()
         seed, n_jobs = params.pop("random_state"), params.pop("n_jobs")
-        for coding in ("binarize", "na", "na_values", "levels"):
+        for coding in ("binarize", "na", "na_values", "levels", "kinds", "scores"):
             params.pop(coding)
         two_valued = all(variable.n_levels == 2 for variable in coded.variables)
         methods = comparison.estimators(seed, n_jobs, two_valued=two_valued, **params)

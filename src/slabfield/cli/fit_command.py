@@ -19,6 +19,10 @@ def fit(
     na: options.Na = options.Missing.error,
     na_values: options.NaValues = None,
     levels: options.Levels = None,
+    ordinal: options.Ordinal = None,
+    nominal: options.Nominal = None,
+    blume_capel: options.BlumeCapel = None,
+    scores: options.Scores = options.ScoreRule.standard,
     sheet: options.Sheet = None,
     encoding: options.Encoding = None,
     decimal: options.DecimalOption = None,
@@ -44,7 +48,7 @@ def fit(
     dpi: options.Dpi = 150,
     quiet: options.Quiet = False,
 ) -> None:
-    """Learn a network from the two-valued columns of FILE.
+    """Learn a network from the columns of FILE, which hold two values or a few levels each.
 
     Writes the table of edges (edges.csv), matrices of inclusion probabilities and couplings
     (inclusion.csv, couplings.csv), plots, the graph (network.graphml), all draws (posterior.nc) and
@@ -60,7 +64,8 @@ def fit(
         pictures = read_picture_options(threshold, formats, dpi)
         table, request, notes = read_request(
             file, columns=columns, drop=drop, sheet=sheet, binarize=binarize, na=na,
-            na_values=na_values, levels=levels, encoding=encoding, decimal=decimal, slab=slab,
+            na_values=na_values, levels=levels, ordinal=ordinal, nominal=nominal,
+            blume_capel=blume_capel, scores=scores, encoding=encoding, decimal=decimal, slab=slab,
             forbid=forbid, require=require, inclusion=inclusion, communities=communities,
             within=within, between=between, likelihood=likelihood, preset=preset, chains=chains,
             draws=draws, time_budget=time_budget, warmup=warmup, seed=seed, jobs=jobs,

@@ -36,6 +36,8 @@ class FitRequest(NamedTuple):
     na: str = "error"
     na_values: Any = None
     levels: dict[str, list[float | str]] | None = None
+    kinds: dict[str, Any] | None = None
+    scores: str = "standard"
     random_state: int | None = None
     n_jobs: int | None = None
     forbid: Sequence[tuple[str, str]] = ()
@@ -66,7 +68,7 @@ def run(
     Parameters
     ----------
     table : DataFrame or CodedTable
-        One row per case, one two-valued column per node.
+        One row per case, one column per node.
     quiet : bool
         Whether to print only warnings.
     cluster : str, optional

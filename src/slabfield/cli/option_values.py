@@ -50,8 +50,10 @@ def select_names(names: Sequence[str], columns: str | None, drop: str | None) ->
     >>> select_names(["id", "a", "b"], "b,a", None)
     ['b', 'a']
     """
-    kept = names if columns is None else _check_known(_split(columns, names), names, "--columns")
-    dropped = [] if drop is None else _check_known(_split(drop, names), names, "--drop")
+    kept = (
+        names if columns is None else _check_known(split_list(columns, names), names, "--columns")
+    )
+    dropped = [] if drop is None else _check_known(split_list(drop, names), names, "--drop")
     return [name for name in kept if name not in dropped]
 
 
@@ -69,7 +71,7 @@ def parse_binarize(text: str | None) -> float | str | dict[str, float | str] | N
     try:
         if "=" not in text:
             return _threshold(text)
-        pairs = [part.rpartition("=") for part in _split(text, [])]
+        pairs = [part.rpartition("=") for part in split_list(text)]
         return {name.strip(): _threshold(number) for name, _, number in pairs}
     except ValueError:
         raise InputError(
@@ -107,35 +109,12 @@ def parse_na_values(
                 value=text,
             )
         if colon:
-            by_column[name] = by_column.get(name, []) + _values(values)
+            by_column[name] = by_column.get(name, []) + parse_values(values)
         else:
-            general = (general or []) + _values(values)
+            general = (general or []) + parse_values(values)
     if not by_column:
         return general
     return by_column if general is None else {**by_column, None: general}
-
-
-def parse_levels(texts: Sequence[str] | None) -> dict[str, list[float | str]] | None:
-    """Read all answers of columns, in their order.
-
-    Examples
-    --------
-    >>> from slabfield.cli.option_values import parse_levels
-    >>> parse_levels(["mood=never,often", "sleep=1,2"])
-    {'mood': ['never', 'often'], 'sleep': [1, 2]}
-    """
-    found: dict[str, list[float | str]] = {}
-    for text in texts or ():
-        name, _, values = (part.strip() for part in text.rpartition("="))
-        if not name or not values:
-            raise InputError(
-                "invalid-levels-option",
-                "--levels must be a column, an equals sign and all values of the column; got "
-                "{value!r}. Pass for example --levels sleep=1,2,3.",
-                value=text,
-            )
-        found[name] = _values(values)
-    return found or None
 
 
 def parse_slab(text: str | None) -> float | tuple[float, float]:
@@ -213,12 +192,27 @@ def _threshold(text: str) -> float | str:
     return text.strip() if text.strip() == "median" else _finite(text)
 
 
-def _values(text: str) -> list[float | str]:
-    """Return the numbers and texts of a list; ``none`` is the empty list."""
-    return [] if text.strip() == "none" else [_number_or_text(part) for part in _split(text, [])]
+def parse_values(text: str) -> list[float | str]:
+    """Return the numbers and texts of a list; ``none`` is the empty list.
+
+    Examples
+    --------
+    >>> from slabfield.cli.option_values import parse_values
+    >>> parse_values("9,x"), parse_values("none")
+    ([9, 'x'], [])
+    """
+    return [] if text.strip() == "none" else [number_or_text(part) for part in split_list(text)]
 
 
-def _number_or_text(text: str) -> float | str:
+def number_or_text(text: str) -> float | str:
+    """Return the number that a text is, or the text.
+
+    Examples
+    --------
+    >>> from slabfield.cli.option_values import number_or_text
+    >>> number_or_text("3"), number_or_text("often")
+    (3, 'often')
+    """
     try:
         number = _finite(text)
     except ValueError:
@@ -233,10 +227,19 @@ def _finite(text: str) -> float:
     return number
 
 
-def _split(text: str, names: Sequence[str]) -> list[str]:
+def split_list(text: str, names: Sequence[str] = (), separator: str = ",") -> list[str]:
+    """Split a list; a part that contains the separator is in double quotes.
+
+    Examples
+    --------
+    >>> from slabfield.cli.option_values import split_list
+    >>> split_list('sleep, "work, paid"'), split_list("sleep, bad", ["sleep, bad"])
+    (['sleep', 'work, paid'], ['sleep, bad'])
+    """
     if text in names:  # a single name, which may contain a comma
         return [text]
-    return [part.strip() for part in next(csv.reader([text], skipinitialspace=True), [])]
+    lines = csv.reader([text], delimiter=separator, skipinitialspace=True)
+    return [part.strip() for part in next(lines, [])]
 
 
 def _check_known(requested: Sequence[str], names: Sequence[str], option: str) -> list[str]:

@@ -42,6 +42,14 @@ class MissingComplete(StrEnum):
     drop = "drop"
 
 
+class ScoreRule(StrEnum):
+    """Rules for the scores of levels."""
+
+    standard = "standard"
+    raw = "raw"
+    range = "range"
+
+
 class Decimal(StrEnum):
     """Decimal separators."""
 
@@ -95,9 +103,43 @@ NaValues = Annotated[
 Levels = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="NAME=V,V,...",
+        metavar="NAME=V<V<...",
         rich_help_panel=DATA,
-        help="All answers of column NAME, in their order; other values are refused. Repeatable.",
+        help="All answers of column NAME, in their order (NAME=V,V,... too); other values are "
+        "refused. Repeatable; @FILE reads lines of a name and its levels.",
+    ),
+]
+Ordinal = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="A,B,C",
+        rich_help_panel=DATA,
+        help="These columns are ordinal. Repeatable; @FILE reads names.",
+    ),
+]
+Nominal = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="A,B,C",
+        rich_help_panel=DATA,
+        help="These columns are nominal. Repeatable; @FILE reads names.",
+    ),
+]
+BlumeCapel = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="A:REF,B,C",
+        rich_help_panel=DATA,
+        help="These columns are Blume-Capel, with REF or the middle one as reference level. "
+        "Repeatable; @FILE reads names.",
+    ),
+]
+Scores = Annotated[
+    ScoreRule,
+    typer.Option(
+        rich_help_panel=DATA,
+        help="Scores of levels: standard makes couplings comparable; raw counts steps; range "
+        "scales to 0 to 1.",
     ),
 ]
 Encoding = Annotated[

@@ -27,6 +27,7 @@ OPTIONS = {
     "forbid": "--forbid",
     "group_size": "--group-size",
     "inclusion_prior": "--inclusion",
+    "kinds": "--ordinal, --nominal or --blume-capel",
     "levels": "--levels",
     "likelihood": "--likelihood",
     "max_memory": "--max-memory",
@@ -48,6 +49,7 @@ OPTIONS = {
     "random_state": "--seed",
     "require": "--require",
     "scale": "--scale",
+    "scores": "--scores",
     "shape": "--shape",
     "sheet": "--sheet",
     "slab_prior": "--slab",
@@ -125,6 +127,16 @@ def _shown_shape(shape: Sequence[int]) -> str:
     return "x".join(map(str, shape))
 
 
+def _kind_options(kinds: Any) -> str:
+    """Return the options that give columns their kinds."""
+    written = []
+    for name, kind in kinds.items():
+        word, *reference = kind if isinstance(kind, tuple) else (kind,)
+        value = ":".join([_shown_name(name), *map(_shown_number, reference)])
+        written.append(f"--{word} {_shown_list([value])}")
+    return " ".join(written)
+
+
 VALUES: dict[str, Callable[[Any], str]] = {
     "binarize": _shown_thresholds,
     "drop": _shown_names,
@@ -168,6 +180,8 @@ def as_option(parameter: Parameter, options: Mapping[str, str | None] = OPTIONS)
         return f"{parameter} (in Python)"
     if not parameter.has_value:
         return option
+    if parameter.name == "kinds":  # an option for each kind
+        return _kind_options(parameter.value)
     return f"{option} {VALUES.get(parameter.name, str)(parameter.value)}"
 
 

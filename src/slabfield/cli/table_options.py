@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 from slabfield.cli.edge_lists import read_pairs
 from slabfield.cli.edge_prior_options import read_communities, read_inclusion
 from slabfield.cli.fit_run import FitRequest
+from slabfield.cli.kind_options import parse_kinds, parse_levels
 from slabfield.cli.option_values import (
     parse_binarize,
     parse_draws,
-    parse_levels,
     parse_na_values,
     parse_slab,
     select_columns,
     select_names,
 )
-from slabfield.cli.options import Decimal, Likelihood, Missing, Preset
+from slabfield.cli.options import Decimal, Likelihood, Missing, Preset, ScoreRule
 from slabfield.encoding import CodedTable, read_counted
 from slabfield.io.reading import BIG_FILE, comes_in_chunks, read_table
 
@@ -36,6 +36,10 @@ def read_request(
     na: Missing = Missing.error,
     na_values: Sequence[str] | None = None,
     levels: Sequence[str] | None = None,
+    ordinal: Sequence[str] | None = None,
+    nominal: Sequence[str] | None = None,
+    blume_capel: Sequence[str] | None = None,
+    scores: ScoreRule = ScoreRule.standard,
     encoding: str | None = None,
     decimal: Decimal | None = None,
     slab: str | None = None,
@@ -62,9 +66,9 @@ def read_request(
     ----------
     file : Path
         The table.
-    columns, drop, sheet, binarize, na, na_values, levels, encoding, decimal, slab, forbid, \
-require, inclusion, communities, within, between, likelihood, preset, chains, draws, \
-time_budget, warmup, seed, jobs, max_memory
+    columns, drop, sheet, binarize, na, na_values, levels, ordinal, nominal, blume_capel, scores, \
+encoding, decimal, slab, forbid, require, inclusion, communities, within, between, likelihood, \
+preset, chains, draws, time_budget, warmup, seed, jobs, max_memory
         The options of the same names.
     counted : bool
         Whether a large file may be read in chunks, into its distinct rows.
@@ -83,14 +87,17 @@ time_budget, warmup, seed, jobs, max_memory
     slab_prior = parse_slab(slab)
     separator = None if decimal is None else decimal.value
     codes, answers = parse_na_values(na_values), parse_levels(levels)
+    kinds, rule = parse_kinds(ordinal, nominal, blume_capel), scores.value
     notes: list[str] = []
     table: pd.DataFrame | CodedTable
     if counted and sheet is None and na is not Missing.impute and comes_in_chunks(file, BIG_FILE):
         table = read_counted(
             file, lambda names: select_names(names, kept, left_out), thresholds, na=na.value,
             na_values=codes, levels=answers, encoding=encoding, decimal=separator, notes=notes,
+            kinds=kinds, scores=rule,
         )  # fmt: skip
-        names, thresholds, codes, answers = table.names, None, None, None
+        names, thresholds, codes, answers, kinds = table.names, None, None, None, None
+        rule = ScoreRule.standard.value
     else:
         whole = read_table(file, sheet, encoding, separator, notes)
         table = select_columns(whole, kept, left_out)
@@ -106,6 +113,8 @@ time_budget, warmup, seed, jobs, max_memory
         na=na.value,
         na_values=codes,
         levels=answers,
+        kinds=kinds,
+        scores=rule,
         random_state=seed,
         n_jobs=jobs,
         max_memory=max_memory,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from slabfield.encoding.counted import read_counted
 from slabfield.encoding.encoder import EncodedRows, Encoder
 from slabfield.encoding.row_weights import check_weights, merge_rows, replicate_rows
-from slabfield.encoding.table import CodedTable, code_binary, keep_names
+from slabfield.encoding.table import CodedTable, code_table, keep_names
 from slabfield.encoding.variables import Variable
 
 __all__ = [
@@ -14,7 +14,7 @@ __all__ = [
     "Encoder",
     "Variable",
     "check_weights",
-    "code_binary",
+    "code_table",
     "keep_names",
     "merge_rows",
     "read_counted",

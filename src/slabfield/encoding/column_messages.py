@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from slabfield.encoding.columns import Column, Fault, shown_values
-from slabfield.encoding.labels import value_key
+from slabfield.encoding.column_faults import MAX_LEVELS, Fault
+from slabfield.encoding.column_levels import kind_of
+from slabfield.encoding.columns import Column, shown_values
+from slabfield.encoding.labels import tidy, value_key
+from slabfield.encoding.level_messages import (
+    describe_few,
+    describe_order,
+    describe_references,
+    describe_scores,
+)
 from slabfield.validation.errors import (
     LONGEST_ITEM,
     MOST_NAMED,
@@ -17,8 +25,6 @@ from slabfield.validation.errors import (
     shown_value,
 )
 
-# Values of a column that are listed in full as its levels
-MOST_LEVELS = 12
 MISSING = Parameter("na", in_python="NaN or None", in_options="empty cells")
 
 
@@ -37,10 +43,12 @@ def describe_faults(
     >>> import numpy as np
     >>> from slabfield.encoding.columns import read_column
     >>> from slabfield.encoding.column_messages import describe_faults
-    >>> column = read_column("sleep", np.array([0, 1, 2, 3]))
-    >>> print(describe_faults({"values": [column]}, [column], n_rows=4, has_names=True))
-    Every column must hold two values; column 'sleep' holds 0, 1, 2 and 3.
-    Binarize with binarize=2 (1 where the value is at least 2), or drop the column.
+    >>> column = read_column("dose", np.array([0.5, 1, 2]))
+    >>> print(describe_faults({"values": [column]}, [column], n_rows=3, has_names=True))
+    Every column must hold two values, or 3 to 12 whole numbers or words; column 'dose' holds \
+decimals: 0.5, 1 and 2.
+    Binarize with binarize=1 (1 where the value is at least 1); or list its values in their order, \
+for example levels={'dose': [0.5, 1, 2]}; or drop the column.
     """
     writers: dict[Fault, Callable[[Sequence[Column]], Message]] = {
         "codes": lambda bad: _codes(bad, columns),
@@ -51,6 +59,10 @@ def describe_faults(
         "identifier": lambda bad: _identifiers(bad, n_rows, has_names),
         "text": lambda bad: _text(bad, has_names),
         "values": lambda bad: _values(bad, columns),
+        "order": describe_order,
+        "few": describe_few,
+        "reference": describe_references,
+        "scores": describe_scores,
     }
     messages: dict[str, Message] = {
         kind: write(faults[kind]) for kind, write in writers.items() if kind in faults
@@ -86,7 +98,7 @@ def _codes(bad: Sequence[Column], columns: Sequence[Column]) -> Message:
 
 def _advised_answers(column: Column) -> Message:
     """Return the advice for a column whose likely codes are answers."""
-    if len(column.distinct) > MOST_LEVELS:
+    if len(column.distinct) > MAX_LEVELS:
         return Message(
             "state-no-codes",
             "state that the column has no such codes, for example {none}",
@@ -95,7 +107,7 @@ def _advised_answers(column: Column) -> Message:
     return Message(
         "list-levels",
         "list all answers of the column, for example {levels}",
-        {"levels": Parameter("levels", {column.name: [_tidy(x) for x in column.distinct]})},
+        {"levels": Parameter("levels", {column.name: [tidy(x) for x in column.distinct]})},
     )
 
 
@@ -105,10 +117,6 @@ def _shown_answers(column: Column) -> str:
     if column.kind == "number" and len(answers) > SHOWN:
         return f"values from {shown_value(answers[0])} to {shown_value(answers[-1])}"
     return shown_values(column)
-
-
-def _tidy(value: Any) -> Any:
-    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _counted(values: Mapping[Any, int]) -> str:
@@ -125,10 +133,10 @@ def _advised_codes(
 ) -> list[Any] | dict[str, list[Any]]:
     """Return the codes for all columns, or by column where a code is an answer in another one."""
     key = value_key()
-    codes = {key(code): _tidy(code) for column in bad for code in column.suspected}
+    codes = {key(code): tidy(code) for column in bad for code in column.suspected}
     coded = [column for column in columns if column.kind not in ("bool", "object")]
     if any(key(x) in codes for column in coded for x in column.answers):
-        return {column.name: [_tidy(code) for code in column.suspected] for column in bad}
+        return {column.name: [tidy(code) for code in column.suspected] for column in bad}
     return list(codes.values())
 
 
@@ -145,7 +153,7 @@ def _outside_levels(bad: Sequence[Column]) -> Message:
             "levels": Parameter("levels"),
             "found": found,
             "na_values": Parameter(
-                "na_values", {first.name: [_tidy(x) for x in first.outside][:SHOWN]}
+                "na_values", {first.name: [tidy(x) for x in first.outside][:SHOWN]}
             ),
         },
     )
@@ -197,9 +205,10 @@ def _objects(bad: Sequence[Column], has_names: bool) -> Message:
 def _identifiers(bad: Sequence[Column], n_rows: int, has_names: bool) -> Message:
     return Message(
         "likely-identifiers",
-        "Every column must hold two values; {columns} {have} as many different values as there are "
+        "Every column must hold {expected}; {columns} {have} as many different values as there are "
         "rows ({n_rows}): {identifiers}.\n{advice}",
         {
+            "expected": _expected(bad),
             "columns": _named(bad),
             "have": _plural(bad, "has", "have"),
             "n_rows": n_rows,
@@ -212,9 +221,10 @@ def _identifiers(bad: Sequence[Column], n_rows: int, has_names: bool) -> Message
 def _text(bad: Sequence[Column], has_names: bool) -> Message:
     return Message(
         "free-text",
-        "Every column must hold two values; {columns} {look} like free text: {n_entries} different "
+        "Every column must hold {expected}; {columns} {look} like free text: {n_entries} different "
         "entries{where}, such as {examples}.\n{advice}",
         {
+            "expected": _expected(bad),
             "columns": _named(bad),
             "look": _plural(bad, "looks", "look"),
             "n_entries": len(bad[0].answers),
@@ -225,20 +235,56 @@ def _text(bad: Sequence[Column], has_names: bool) -> Message:
     )
 
 
+def _expected(bad: Sequence[Column]) -> str:
+    """Return what columns must hold that seem to hold none of it."""
+    return "two values" if _all_binary(bad) else f"2 to {MAX_LEVELS} values that repeat"
+
+
+def _all_binary(bad: Sequence[Column]) -> bool:
+    """Whether columns must have two values, by their stated kind."""
+    return all(kind_of(column) == "binary" for column in bad)
+
+
 def _values(bad: Sequence[Column], columns: Sequence[Column]) -> Message:
-    found = "; ".join(f"column {_name(c)} holds {shown_values(c)}" for c in bad[:SHOWN])
+    advice = _advice_on_values(bad, columns)
+    if _all_binary(bad):
+        found = [f"column {_name(c)} holds {shown_values(c)}" for c in bad[:SHOWN]]
+        if len(bad) > SHOWN:
+            found.append(f"more than two in {_others(len(bad) - SHOWN)} as well")
+        return Message(
+            "more-than-two-values",
+            "Every column must hold two values; {found}.\n{advice}",
+            {"found": "; ".join(found), "advice": advice},
+        )
+    found = [f"column {_name(c)} holds {_found_values(c)}" for c in bad[:SHOWN]]
     if len(bad) > SHOWN:
-        found += f"; more than two in {_others(len(bad) - SHOWN)} as well"
+        found.append(f"others in {_others(len(bad) - SHOWN)} as well")
     return Message(
-        "more-than-two-values",
-        "Every column must hold two values; {found}.\n{advice}",
-        {"found": found, "advice": _advice_on_values(bad, columns)},
+        "values-that-are-no-levels",
+        "Every column must hold two values, or 3 to {most} whole numbers or words; {found}.\n"
+        "{advice}",
+        {"most": MAX_LEVELS, "found": "; ".join(found), "advice": advice},
     )
+
+
+def _found_values(column: Column) -> str:
+    """Describe values that are no levels: too many, decimals, far apart, dates and so on."""
+    answers = column.answers
+    if kind_of(column) == "binary":
+        return f"more than two values: {shown_values(column)}"
+    if len(answers) > MAX_LEVELS:
+        return f"{len(answers)} values: {shown_values(column)}"
+    if column.kind != "number":
+        return f"values that are neither numbers nor words: {shown_values(column)}"
+    if all(float(value).is_integer() for value in answers):
+        return f"whole numbers that are far apart: {shown_values(column)}"
+    return f"decimals: {shown_values(column)}"
 
 
 def _advice_on_values(bad: Sequence[Column], columns: Sequence[Column]) -> Message:
     drop = _drop(bad, f"drop {_plural(bad, 'the column', 'these columns')}")
     numeric = [column for column in bad if column.kind == "number"]
+    few = [c for c in numeric if kind_of(c) != "binary" and len(c.answers) <= MAX_LEVELS]
     if not numeric:
         return Message(
             "divide-columns",
@@ -246,12 +292,25 @@ def _advice_on_values(bad: Sequence[Column], columns: Sequence[Column]) -> Messa
             {"drop": drop},
         )
     n_numeric = sum(column.kind == "number" for column in columns)
+    levels = Message("no-advice-on-levels", ",")
+    if few:
+        levels = Message(
+            "list-values",
+            "; or list {its} values in their order, for example {levels};",
+            {
+                "its": _plural(few, "its", "their"),
+                "levels": Parameter(
+                    "levels", {few[0].name: [tidy(value) for value in few[0].answers]}
+                ),
+            },
+        )
     return Message(
         "binarize-columns",
-        "Binarize with {binarize} (1 where the value is at least {threshold:g}), or {drop}.",
+        "Binarize with {binarize} (1 where the value is at least {threshold:g}){levels} or {drop}.",
         {
             "binarize": _thresholds(numeric, for_all=len(numeric) == n_numeric),
             "threshold": _middle_value(numeric[0]),
+            "levels": levels,
             "drop": drop,
         },
     )

@@ -7,13 +7,15 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from slabfield.encoding.columns import Column, looks_like_identifier
+from slabfield.encoding.column_faults import looks_like_identifier
+from slabfield.encoding.columns import Column
+from slabfield.encoding.level_notes import level_rule
 from slabfield.encoding.variables import Variable
 from slabfield.validation.errors import InputWarning, Parameter, listed, shown_value, warn_user
 
 
 def notes_of(variables: Sequence[Variable]) -> list[str]:
-    """Write one note for all columns with the same encoding; none for plain 0 and 1.
+    """Write one note for all two-valued columns with the same encoding; none for plain 0 and 1.
 
     Examples
     --------
@@ -22,9 +24,10 @@ def notes_of(variables: Sequence[Variable]) -> list[str]:
     >>> notes_of([Variable.binary("sleep", ("no", "yes")), Variable.binary("work", (0, 1))])
     ["Column 'sleep': 1 = 'yes', 0 = 'no'."]
     """
+    binary = [variable for variable in variables if variable.kind == "binary"]
     return [
         f"Column{'s' if len(names) > 1 else ''} {listed([repr(name) for name in names])}: {rule}."
-        for rule, names in coding_rules(variables).items()
+        for rule, names in coding_rules(binary).items()
     ]
 
 
@@ -40,7 +43,7 @@ def coding_rules(variables: Sequence[Variable]) -> dict[str, list[str]]:
     """
     rules: dict[str, list[str]] = {}
     for variable in variables:
-        if not _holds_its_codes(variable):
+        if variable.kind != "binary" or not _holds_its_codes(variable):
             rules.setdefault(_rule(variable), []).append(variable.name)
     return rules
 
@@ -107,7 +110,9 @@ def _holds_its_codes(variable: Variable) -> bool:
 
 
 def _rule(variable: Variable) -> str:
-    """Describe the encoding, the highest code first."""
+    """Describe the encoding: the levels, or both labels, that of code 1 first."""
+    if variable.kind != "binary":
+        return level_rule(variable)
     if variable.threshold is not None:
         return f"1 = at least {variable.threshold:g}, 0 = less than {variable.threshold:g}"
     coded = [f"{k} = {shown_value(x)}" for k, x in enumerate(variable.labels) if x is not None]
@@ -155,8 +160,8 @@ def warn_of_identifiers(
     Examples
     --------
     >>> import numpy as np
-    >>> from slabfield.encoding.columns import read_column
     >>> from slabfield.encoding.column_notes import warn_of_identifiers
+    >>> from slabfield.encoding.columns import read_column
     >>> warn_of_identifiers([read_column("age", np.array([21, 34, 34]))], [30.0], n_rows=3)
     """
     cut = [

@@ -1,4 +1,4 @@
-"""What the user states about the values of columns: codes of missing entries, and levels."""
+"""What the user states about columns: codes of missing entries, levels, kinds and scores."""
 
 from __future__ import annotations
 
@@ -9,7 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slabfield.encoding.labels import as_number, map_distinct, value_key
-from slabfield.validation.errors import InputError, Parameter, listed, shown_value
+from slabfield.validation.errors import InputError, Parameter, closest_name, listed, shown_value
+from slabfield.validation.level_parameters import (
+    SCORES,
+    Kinds,
+    Scores,
+    StatedKind,
+    check_kinds,
+    check_scores,
+)
 
 Value: TypeAlias = str | float
 Codes: TypeAlias = Value | Sequence[Value]
@@ -18,7 +26,9 @@ Levels: TypeAlias = Mapping[str, Sequence[Value]] | None
 
 
 class ColumnRules(NamedTuple):
-    """The codes of missing entries of a column and its levels; None where nothing is stated.
+    """The codes of missing entries of a column, its levels, kind and scores.
+
+    None where nothing is stated.
 
     Examples
     --------
@@ -30,6 +40,8 @@ class ColumnRules(NamedTuple):
 
     na_values: tuple[Value, ...] | None = None
     levels: tuple[Value, ...] | None = None
+    kind: StatedKind | None = None
+    scores: str | tuple[float, ...] = SCORES[0]
 
     @property
     def settled(self) -> bool:
@@ -81,18 +93,22 @@ def _is_among(value: Any, codes: set[Any], key: Any) -> bool:
 
 
 def column_rules(
-    names: Sequence[str], na_values: NaValues = None, levels: Levels = None
+    names: Sequence[str],
+    na_values: NaValues = None,
+    levels: Levels = None,
+    kinds: Kinds = None,
+    scores: Scores = SCORES[0],
 ) -> list[ColumnRules]:
-    """Check ``na_values`` and ``levels``, and return what they state about each column.
+    """Check what is stated about columns, and return it column by column.
 
-    In a mapping of codes, the key None stands for all columns that it does not name. Levels take
-    precedence over codes that are stated for all columns.
+    In a mapping of codes, kinds or scores, the key None stands for all columns that it does not
+    name. Levels take precedence over codes that are stated for all columns.
 
     Examples
     --------
     >>> from slabfield.encoding.column_rules import column_rules
-    >>> column_rules(["a", "b"], na_values=9, levels={"b": [0, 9]})
-    [ColumnRules(na_values=(9,), levels=None), ColumnRules(na_values=(), levels=(0, 9))]
+    >>> [(own.na_values, own.levels) for own in column_rules(["a", "b"], 9, {"b": [0, 9]})]
+    [((9,), None), ((), (0, 9))]
     """
     named_levels = _check_levels(names, levels)
     by_column = dict(na_values) if isinstance(na_values, Mapping) else {None: na_values}
@@ -102,10 +118,15 @@ def column_rules(
     _refuse_unknown("na_values", named_codes, names)
     for name, codes in named_codes.items():
         _refuse_contradiction(name, codes, named_levels.get(name, ()))
+    stated_kinds, stated_scores = check_kinds(kinds), check_scores(scores)
+    _refuse_unknown("kinds", [name for name in stated_kinds if name is not None], names)
+    _refuse_unknown("scores", [name for name in stated_scores if name is not None], names)
     return [
         ColumnRules(
             named_codes.get(name, _without(general, named_levels.get(name))),
             named_levels.get(name),
+            stated_kinds.get(name, stated_kinds.get(None)),
+            stated_scores.get(name, stated_scores[None]),
         )
         for name in names
     ]
@@ -166,15 +187,17 @@ def _as_values(given: Any) -> tuple[Value, ...] | None:
 
 
 def _refuse_unknown(parameter: str, named: Iterable[str], names: Sequence[str]) -> None:
-    unknown = [repr(name) for name in named if name not in names]
+    unknown = [name for name in named if name not in names]
     if unknown:
+        closest = closest_name(unknown[0], names)
         raise InputError(
             "values-of-unknown-column",
             "{parameter} names {unknown}, which the table does not have; its columns are {names}. "
-            "Name columns of the table.",
+            "{advice}",
             parameter=Parameter(parameter),
-            unknown=listed(unknown),
+            unknown=listed([repr(name) for name in unknown]),
             names=listed([repr(name) for name in names]),
+            advice=f"Did you mean {closest!r}?" if closest else "Name columns of the table.",
         )
 
 

@@ -1,4 +1,4 @@
-"""One column of a table: its values, its faults, and the variable it becomes."""
+"""One column of a table: its values, and what is found in them."""
 
 from __future__ import annotations
 
@@ -11,43 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slabfield.encoding.column_rules import UNSTATED, ColumnRules
-from slabfield.encoding.labels import Key, folded, label_key, numbers_in_text, value_key
-from slabfield.encoding.missing_codes import AnswerRange, likely_codes
-from slabfield.encoding.variables import Variable
+from slabfield.encoding.labels import Key, label_key, numbers_in_text
+from slabfield.encoding.missing_codes import likely_codes
+from slabfield.io.frames import Categories
 from slabfield.validation.errors import SHOWN, listed, shown_value
 
 Kind = Literal["bool", "number", "word", "object"]
-Fault = Literal["codes", "levels", "missing", "infinite", "object", "identifier", "text", "values"]
-
-MAX_CATEGORIES = 10
-"""A column with more distinct words than this is taken for free text."""
-
-IDENTIFIER_ROWS = 5
-"""Fewest rows at which a column with a distinct value per row is taken for an identifier."""
-
-CONVENTIONS = {
-    "no": "yes",
-    "nein": "ja",
-    "nee": "ja",
-    "nej": "ja",
-    "nei": "ja",
-    "n": "y",
-    "false": "true",
-    "f": "t",
-    "off": "on",
-    "absent": "present",
-    "negative": "positive",
-    "neg": "pos",
-    "-": "+",
-    "low": "high",
-    "control": "case",
-    "unexposed": "exposed",
-    "disagree": "agree",
-    "incorrect": "correct",
-    "wrong": "right",
-    "fail": "pass",
-}
-"""Pairs of words with a natural order; the key is coded 0, the value 1."""
 
 
 class Column(NamedTuple):
@@ -70,6 +39,8 @@ class Column(NamedTuple):
         Values that are none of the stated levels, with their counts.
     spellings : mapping from str to tuple of str
         The spellings of each word that has several.
+    categories : Categories, optional
+        The categories of a categorical column.
     """
 
     name: str
@@ -81,6 +52,7 @@ class Column(NamedTuple):
     suspected: Mapping[Any, int] = {}
     outside: Mapping[Any, int] = {}
     spellings: Mapping[str, tuple[str, ...]] = {}
+    categories: Categories | None = None
 
     @property
     def answers(self) -> list[Any]:
@@ -93,6 +65,7 @@ def read_column(
     values: NDArray[Any],
     missing: NDArray[np.bool_] | None = None,
     rules: ColumnRules = UNSTATED,
+    categories: Categories | None = None,
 ) -> Column:
     """Classify the values of a column; ``missing`` is its mask, if already known.
 
@@ -114,18 +87,24 @@ def read_column(
             counts = Counter(present.tolist())
         except TypeError:  # not hashable: objects that are no values
             return Column(name, present, present[:1].tolist(), "object", n_missing, rules)
-        return word_column(name, present, counts, n_missing, rules)
+        return word_column(name, present, counts, n_missing, rules, categories)
     distinct = _distinct(present)
     suspected, outside = _unexplained(distinct, rules)
     return Column(
         name, present, distinct, kind, n_missing, rules,
         {code: int(np.count_nonzero(present == code)) for code in suspected},
         {value: int(np.count_nonzero(present == value)) for value in outside},
+        categories=categories,
     )  # fmt: skip
 
 
 def word_column(
-    name: str, values: NDArray[Any], counts: Mapping[Any, int], n_missing: int, rules: ColumnRules
+    name: str,
+    values: NDArray[Any],
+    counts: Mapping[Any, int],
+    n_missing: int,
+    rules: ColumnRules,
+    categories: Categories | None = None,
 ) -> Column:
     """Return a column of words, whose spellings and their counts are known.
 
@@ -138,7 +117,7 @@ def word_column(
     >>> column.distinct, column.spellings
     (['no', 'yes'], {'yes': ('Yes', 'yes ')})
     """
-    spellings = group_spellings(counts, label_key(rules.levels or ()))
+    spellings = group_spellings(counts, spelling_key(rules, categories))
     distinct = sorted(spellings, key=str)
     suspected, outside = _unexplained(distinct, rules)
 
@@ -147,8 +126,22 @@ def word_column(
 
     several = {label: tuple(raw) for label, raw in spellings.items() if len(raw) > 1}
     return Column(
-        name, values, distinct, "word", n_missing, rules, times(suspected), times(outside), several
-    )
+        name, values, distinct, "word", n_missing, rules, times(suspected), times(outside), several,
+        categories,
+    )  # fmt: skip
+
+
+def spelling_key(rules: ColumnRules, categories: Categories | None) -> Key:
+    """Return the function by which words of a column are compared.
+
+    Examples
+    --------
+    >>> from slabfield.encoding.column_rules import UNSTATED
+    >>> from slabfield.encoding.columns import spelling_key
+    >>> spelling_key(UNSTATED, None)("Yes ")
+    'yes'
+    """
+    return label_key(rules.levels or (categories.values if categories else ()))
 
 
 def group_spellings(counts: Mapping[Any, int], key: Key) -> dict[Any, list[Any]]:
@@ -231,77 +224,6 @@ def typed_values(values: NDArray[Any]) -> tuple[NDArray[Any], Kind]:
     return values, "word"
 
 
-def find_faults(column: Column, n_rows: int, threshold: float | None) -> list[Fault]:
-    """Return the reasons why a column cannot be coded.
-
-    Whether the values are too many is judged without likely codes for missing answers.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.encoding.columns import find_faults, read_column
-    >>> column = read_column("age", np.array([21, 34, 34]))
-    >>> find_faults(column, n_rows=3, threshold=None)
-    []
-    >>> find_faults(read_column("age", np.array([21, 34, 55, -99])), n_rows=4, threshold=None)
-    ['codes', 'values']
-    """
-    if column.kind == "object":
-        return ["object"]
-    faults: list[Fault] = []
-    if column.suspected:
-        faults.append("codes")
-    if column.outside:
-        faults.append("levels")
-    if column.n_missing:
-        faults.append("missing")
-    if column.kind == "number" and not np.all(np.isfinite(column.distinct)):
-        return [*faults, "infinite"]
-    answers = column._replace(distinct=column.answers)
-    if len(answers.distinct) <= 2 or threshold is not None:
-        return faults
-    if answers.kind == "word" and _reads_like_prose(answers, n_rows):
-        return [*faults, "text"]
-    return [*faults, "identifier" if looks_like_identifier(answers, n_rows) else "values"]
-
-
-def looks_like_identifier(column: Column, n_rows: int) -> bool:
-    """Whether a column of words or whole numbers has a distinct value in every row.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.encoding.columns import looks_like_identifier, read_column
-    >>> looks_like_identifier(read_column("patient", np.arange(100)), n_rows=100)
-    True
-    """
-    if n_rows < IDENTIFIER_ROWS or len(column.distinct) < n_rows:
-        return False
-    return column.kind == "word" or all(float(value).is_integer() for value in column.distinct)
-
-
-def binary_variable(column: Column, threshold: float | None) -> Variable:
-    """Decide which label of a valid column is coded 0, and which 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slabfield.encoding.columns import binary_variable, read_column
-    >>> binary_variable(read_column("sleep", np.array(["No", "Yes", "No"])), None).labels
-    ('No', 'Yes')
-    >>> binary_variable(read_column("age", np.array([21, 34, 55])), 30.0).labels
-    ('< 30', '>= 30')
-    """
-    rules = column.rules
-    if threshold is None:
-        return Variable.binary(
-            column.name, _ordered(column), na_values=rules.na_values, levels=rules.levels
-        )
-    known = None if rules.settled or not column.distinct else AnswerRange.of(column.distinct)
-    labels = f"< {threshold:g}", f">= {threshold:g}"
-    return Variable.binary(column.name, labels, threshold, rules.na_values, rules.levels, known)
-
-
 def median_cut(column: Column, weights: NDArray[np.float64] | None = None) -> float | None:
     """Return the threshold that splits a column of numbers into the most nearly equal halves.
 
@@ -364,55 +286,3 @@ def _as_numbers(values: NDArray[Any], whole: bool) -> NDArray[Any]:
         except OverflowError:
             pass
     return values.astype(np.float64)
-
-
-def _reads_like_prose(column: Column, n_rows: int) -> bool:
-    """Whether a column has too many distinct words for categories, or holds sentences."""
-    words_each = np.mean([len(str(value).split()) for value in column.distinct])
-    if words_each > 2 and len(column.distinct) > 3:
-        return True
-    return len(column.distinct) > MAX_CATEGORIES and not looks_like_identifier(column, n_rows)
-
-
-def _ordered(column: Column) -> tuple[object, object]:
-    """Return the label coded 0 and the label coded 1; None stands for a label that never occurs."""
-    if column.rules.levels is not None:
-        return _in_order_of_levels(column.distinct, column.rules.levels)
-    if column.kind in ("bool", "number"):
-        if set(column.distinct) <= {0, 1}:
-            return (False, True) if column.kind == "bool" else (0, 1)
-    elif len(column.distinct) == 2:
-        first, second = column.distinct
-        return (second, first) if _first_means_one(first, second) else (first, second)
-    if len(column.distinct) == 1:
-        (only,) = column.distinct
-        return (None, only) if _means_one(only) else (only, None)
-    return column.distinct[0], column.distinct[1]
-
-
-def _in_order_of_levels(distinct: Sequence[Any], levels: Sequence[object]) -> tuple[object, object]:
-    """Return the labels in the order of the levels, as they are written in the column."""
-    key = value_key(levels)
-    written = {key(value): value for value in distinct}
-    labels = [written.get(key(level), level) for level in levels]
-    if len(labels) > 2:
-        labels = [label for label in labels if label in distinct]
-    return (labels[0], labels[1]) if len(labels) == 2 else (labels[0], None)
-
-
-def _first_means_one(first: object, second: object) -> bool:
-    """Whether the first of two words, in alphabetical order, is the one to code as 1."""
-    before, after = folded(str(first)), folded(str(second))
-    if CONVENTIONS.get(after) == before:
-        return True
-    if CONVENTIONS.get(before) == after:
-        return False
-    try:
-        return float(before) > float(after)
-    except ValueError:
-        return False
-
-
-def _means_one(value: object) -> bool:
-    text = folded(str(value))
-    return text in CONVENTIONS.values() or text in ("1", "1.0")

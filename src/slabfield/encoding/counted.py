@@ -41,6 +41,7 @@ from slabfield.io.text_encoding import (
     wrong_encoding,
 )
 from slabfield.validation.errors import InputError, check_width
+from slabfield.validation.level_parameters import Kinds, Scores
 from slabfield.validation.parameters import check_choice
 
 if TYPE_CHECKING:
@@ -70,12 +71,15 @@ def read_counted(
     encoding: str | None = None,
     decimal: str | None = None,
     notes: list[str] | None = None,
+    kinds: Kinds = None,
+    scores: Scores = "standard",
 ) -> CodedTable:
     r"""Read a CSV, TSV or Parquet file chunk by chunk, and count equal rows.
 
-    The table is encoded as :func:`slabfield.encoding.code_binary` would encode it. Distinct
-    rows are kept at one bit per entry, so memory does not grow with repeated rows. Where a column
-    has numbers in one chunk and words in another, the file is read again, with this column as text.
+    The table is encoded as :func:`slabfield.encoding.code_table` would encode it. Distinct
+    rows are kept packed, at one bit per entry of two-valued columns, so memory does not grow with
+    repeated rows. Where a column has numbers in one chunk and words in another, the file is read
+    again, with this column as text.
 
     Parameters
     ----------
@@ -89,9 +93,9 @@ def read_counted(
         Rows per chunk; by default as many as make about four million entries.
     na : {"error", "drop"}
         Whether missing entries are refused, or the rows dropped that have any.
-    na_values, levels : optional
-        Codes for missing entries, and all values of columns, as for
-        :func:`slabfield.encoding.code_binary`.
+    na_values, levels, kinds, scores : optional
+        Codes for missing entries, all values of columns, their kinds and the scores of their
+        levels, as for :func:`slabfield.encoding.code_table`.
     encoding : str, optional
         Encoding of a text file; by default guessed.
     decimal : {",", "."}, optional
@@ -120,7 +124,7 @@ def read_counted(
     text = _TextOptions(check_encoding(encoding), check_decimal(decimal))
 
     def new_counter(names: Sequence[str]) -> RowCounter:
-        return RowCounter(path, names, binarize, text.as_text, na, na_values, levels)
+        return RowCounter(path, names, binarize, text.as_text, na, na_values, levels, kinds, scores)
 
     with _input_errors(path, text):
         while True:

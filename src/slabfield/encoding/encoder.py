@@ -9,17 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from slabfield.encoding.column_faults import Fault, find_faults
 from slabfield.encoding.column_messages import describe_faults
 from slabfield.encoding.column_notes import warn_of_identifiers
 from slabfield.encoding.column_rules import ColumnRules, Levels, column_rules
-from slabfield.encoding.columns import (
-    Column,
-    Fault,
-    binary_variable,
-    find_faults,
-    read_column,
-    typed_values,
-)
+from slabfield.encoding.column_variables import variable_of
+from slabfield.encoding.columns import Column, read_column, typed_values
 from slabfield.encoding.labels import label_key, map_distinct, numbers_in_text
 from slabfield.encoding.missing_codes import isolated_codes, likely_codes
 from slabfield.encoding.thresholds import Binarize, find_thresholds
@@ -33,6 +28,7 @@ from slabfield.validation.errors import (
     shown_value,
     warn_user,
 )
+from slabfield.validation.level_parameters import Kinds, Scores
 from slabfield.validation.parameters import is_number
 
 UNSEEN = 255
@@ -71,7 +67,14 @@ class Encoder:
     has_names: bool = False
 
     @classmethod
-    def fit(cls, X: object, binarize: Binarize = None, levels: Levels = None) -> Encoder:
+    def fit(
+        cls,
+        X: object,
+        binarize: Binarize = None,
+        levels: Levels = None,
+        kinds: Kinds = None,
+        scores: Scores = "standard",
+    ) -> Encoder:
         """Decide the variables of a table without missing entries.
 
         Parameters
@@ -79,9 +82,12 @@ class Encoder:
         X : array, list of lists, data frame or sparse matrix
             One row per case, one column per node.
         binarize : number, "median", or mapping from column name to these, optional
-            Where columns of numbers are cut; see :func:`slabfield.encoding.code_binary`.
+            Where columns of numbers are cut; see :func:`slabfield.encoding.code_table`.
         levels : mapping from column name to list of values, optional
             All values that columns hold, in their order.
+        kinds, scores : optional
+            Kinds of columns, and scores of their levels; see
+            :func:`slabfield.encoding.code_table`.
 
         Returns
         -------
@@ -93,11 +99,10 @@ class Encoder:
             If columns cannot be encoded; the message names all of them.
         """
         opened = open_table(X)
+        stated = column_rules(opened.names, None, levels, kinds, scores)
         columns = [
-            read_column(name, values, rules=rules)
-            for name, values, rules in zip(
-                opened.names, opened.columns, column_rules(opened.names, None, levels), strict=True
-            )
+            read_column(name, values, rules=rules, categories=opened.categories.get(name))
+            for name, values, rules in zip(opened.names, opened.columns, stated, strict=True)
         ]
         return cls.fit_columns(columns, opened.columns[0].size, opened.has_names, binarize)
 
@@ -142,7 +147,7 @@ class Encoder:
             )
         warn_of_identifiers(columns, thresholds, n_rows)
         pairs = zip(columns, thresholds, strict=True)
-        return cls(tuple(binary_variable(*pair) for pair in pairs), has_names)
+        return cls(tuple(variable_of(*pair) for pair in pairs), has_names)
 
     def as_record(self) -> dict[str, Any]:
         """Return the encoder as plain values for a file."""
@@ -283,7 +288,7 @@ def encode_values(
             "Column {column!r} must hold {labels}, as in the table that was fitted; it also holds "
             "{found}. Code it the same way, or fit with {binarize}, which cuts numbers in two.",
             column=name,
-            labels=listed([shown_value(label) for label in variable.labels]),
+            labels=listed([shown_value(x) for x in variable.labels], shown=variable.n_levels),
             found=shown_value(values[unseen][0]),
             binarize=Parameter("binarize"),
         )

@@ -134,3 +134,15 @@ def numbers_in_text(values: NDArray[Any]) -> NDArray[Any] | None:
     floats = np.array(numbers, np.float64)
     whole = np.all(floats == np.floor(floats)) and np.all(np.abs(floats) < 2**53)
     return floats.astype(np.int64) if whole else floats
+
+
+def tidy(value: Any) -> Any:
+    """Return a whole number as an int; other values as they are.
+
+    Examples
+    --------
+    >>> from slabfield.encoding.labels import tidy
+    >>> tidy(2.0), tidy(2.5), tidy("2")
+    (2, 2.5, '2')
+    """
+    return int(value) if isinstance(value, float) and value.is_integer() else value

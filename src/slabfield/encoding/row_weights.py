@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from slabfield.encoding.row_layout import RowLayout
 from slabfield.validation.errors import InputError, Parameter, shown_value
 
 Array = NDArray[np.float64]
@@ -92,7 +93,7 @@ def merge_rows(rows: Bits, weights: Array | None = None) -> tuple[Bits, Array]:
     Parameters
     ----------
     rows : array of uint8, shape (N, D)
-        Rows of 0 and 1.
+        Rows of codes.
     weights : array of float64, optional
         One for each row; by default 1.
 
@@ -111,12 +112,13 @@ def merge_rows(rows: Bits, weights: Array | None = None) -> tuple[Bits, Array]:
     >>> rows.tolist(), counts.tolist()
     ([[0, 1], [1, 0]], [1.0, 2.0])
     """
-    packed, counts = merge_packed(np.packbits(rows, axis=1), weights)
-    return np.unpackbits(packed, axis=1, count=rows.shape[1]), counts
+    layout = RowLayout((rows.max(axis=0, initial=0).astype(np.int64) + 1).tolist())
+    packed, counts = merge_packed(layout.pack(rows), weights)
+    return layout.unpack(packed), counts
 
 
 def merge_packed(packed: Bits, weights: Array | None = None) -> tuple[Bits, Array]:
-    """Merge rows that are packed into bytes (:func:`numpy.packbits`), as `merge_rows` does.
+    """Merge rows that are packed into bytes (`RowLayout.pack`), as `merge_rows` does.
 
     Examples
     --------

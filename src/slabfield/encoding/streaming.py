@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from slabfield.encoding.column_faults import MAX_LEVELS, Fault, find_faults
+from slabfield.encoding.column_levels import kind_of
 from slabfield.encoding.column_messages import describe_faults
 from slabfield.encoding.column_notes import (
     note_of_codes,
@@ -19,30 +21,23 @@ from slabfield.encoding.column_notes import (
     warn_of_constants,
 )
 from slabfield.encoding.column_rules import UNSTATED, ColumnRules, Levels, NaValues, column_rules
-from slabfield.encoding.columns import (
-    Column,
-    Fault,
-    answers_in,
-    find_faults,
-    read_column,
-    word_column,
-)
+from slabfield.encoding.columns import Column, answers_in, read_column, spelling_key, word_column
 from slabfield.encoding.encoder import Encoder, encode_values
-from slabfield.encoding.labels import label_key
+from slabfield.encoding.level_notes import notes_of_levels, warn_of_single_rows
 from slabfield.encoding.missing_codes import CODES_ABOVE, CODES_BELOW
+from slabfield.encoding.row_layout import RowLayout
 from slabfield.encoding.row_weights import merge_packed
 from slabfield.encoding.table import CodedTable
 from slabfield.encoding.thresholds import Binarize, fixed_thresholds
+from slabfield.io.frames import Categories, categories_of
 from slabfield.validation.errors import InputError, Parameter
+from slabfield.validation.level_parameters import Kinds, Scores
 from slabfield.validation.memory_limit import available_memory, shown_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Bits = NDArray[np.uint8]
-
-MOST_VALUES = 2
-"""Distinct values that a column without threshold may have: a raw code takes one bit."""
 
 MOST_DISTINCT = 100_000
 """Distinct numbers that are kept of a column that is cut."""
@@ -85,14 +80,24 @@ class RawValues:
 
     def __init__(self, name: str, rules: ColumnRules) -> None:
         self.name, self.rules = name, rules
-        self.key = label_key(rules.levels or ())
+        self.key = spelling_key(rules, None)
         self.codes: dict[Any, int] = {}
         self.counts: Counter[Any] = Counter()
         self.type: np.dtype[Any] | None = None
+        self.categories: Categories | None = None
 
     def is_alike(self, values: NDArray[Any]) -> bool:
         """Whether values are of the kind of the earlier ones: numbers, truth values or others."""
         return self.type is None or _group(self.type) == _group(values.dtype)
+
+    def add_categories(self, found: Categories | None) -> None:
+        """Add the categories of a chunk of a categorical column to those of earlier ones."""
+        if found is not None:
+            known = self.categories.values if self.categories else ()
+            new = [value for value in found.values if value not in known]
+            self.categories = Categories((*known, *new), found.ordered)
+            if not self.codes:
+                self.key = spelling_key(self.rules, self.categories)
 
     def add(self, values: NDArray[Any], n_rows: int) -> Bits:
         """Return the codes of values; `n_rows` is the number of rows so far, for the message."""
@@ -105,16 +110,33 @@ class RawValues:
             raise _ColumnFault(["object"], read_column(self.name, values), 0) from None
         raw = np.asarray(found).astype(object).tolist()
         self.counts.update(dict(zip(raw, np.bincount(places).tolist(), strict=True)))
+        n_before = len(self.codes)
         codes = [self.codes.setdefault(self.key(value), len(self.codes)) for value in raw]
+        new = [code >= n_before for code in codes]
         outside = set(self.rules.outside_levels(raw))
-        bad = [x in outside or codes[k] >= MOST_VALUES for k, x in enumerate(raw)]
-        if any(bad):
+        if outside or any(new):
             column = self.column()
-            suspected = {self.key(code) for code in column.suspected}
-            first = [self.key(x) in suspected for x in raw] if suspected else bad
-            place = int(np.argmax(np.array(first)[places]))
-            raise _ColumnFault(find_faults(column, n_rows, None), column, place)
+            faults = find_faults(column, n_rows, None)
+            if outside or "values" in faults or len(self.codes) > MAX_LEVELS:
+                place = np.argmax(self._at_fault(column, raw, codes, new)[places])
+                raise _ColumnFault(faults, column, int(place))
         return np.array(codes, np.uint8)[places]
+
+    def _at_fault(
+        self, column: Column, raw: Sequence[Any], codes: Sequence[int], new: Sequence[bool]
+    ) -> NDArray[np.bool_]:
+        """Return which values of a chunk show that the column has faults."""
+        suspected = {self.key(code) for code in column.suspected}
+        with_code = [self.key(value) in suspected for value in raw]
+        if column.outside:
+            return np.array([value in column.outside for value in raw])
+        if any(with_code):
+            return np.array(with_code)
+        decimals = [column.kind == "number" and not float(value).is_integer() for value in raw]
+        if any(decimals):
+            return np.array(decimals)
+        many = len(self.codes) > MAX_LEVELS and kind_of(column) != "binary"
+        return np.array(new) & (np.array(codes) >= (MAX_LEVELS if many else 2))
 
     def labels(self) -> NDArray[Any]:
         """Return one spelling of each label, in the order of their codes."""
@@ -127,8 +149,10 @@ class RawValues:
         """Return the column of labels, typed as the whole column would be."""
         values = self.labels()
         if self.type is None or _group(self.type) == "words":
-            return word_column(self.name, values, self.counts, 0, self.rules)
-        column = read_column(self.name, values.astype(self.type), rules=self.rules)
+            return word_column(self.name, values, self.counts, 0, self.rules, self.categories)
+        column = read_column(
+            self.name, values.astype(self.type), rules=self.rules, categories=self.categories
+        )
         times = {code: self.counts[code] for code in column.suspected}
         return column._replace(
             suspected=times, outside={value: self.counts[value] for value in column.outside}
@@ -174,7 +198,7 @@ def _group(kind: np.dtype[Any]) -> str:
 
 
 class RowCounter:
-    """Keeps the distinct rows of a table that comes in chunks, bit-packed, and their counts.
+    """Keeps the distinct rows of a table that comes in chunks, packed, and their counts.
 
     Values get raw codes in order of appearance, or are cut at once where there is a threshold. The
     encoder decides the variables at the end, when all values are known.
@@ -191,9 +215,9 @@ class RowCounter:
         Columns that are read as text, whatever they hold.
     na : {"error", "drop"}
         Whether missing entries are refused, or the rows dropped that have any.
-    na_values, levels : optional
-        Codes for missing entries, and all values of columns, as for
-        :func:`slabfield.encoding.code_binary`.
+    na_values, levels, kinds, scores : optional
+        Codes for missing entries, all values of columns, their kinds and the scores of their
+        levels, as for :func:`slabfield.encoding.code_table`.
 
     Examples
     --------
@@ -217,22 +241,27 @@ class RowCounter:
         na: str = "error",
         na_values: NaValues = None,
         levels: Levels = None,
+        kinds: Kinds = None,
+        scores: Scores = "standard",
     ) -> None:
         self.path, self.names, self.binarize, self.as_text = path, list(names), binarize, as_text
-        self.na, self.rules = na, column_rules(self.names, na_values, levels)
+        self.na, self.rules = na, column_rules(self.names, na_values, levels, kinds, scores)
         named = list(zip(self.names, self.rules, strict=True))
         self.raw = [RawValues(name, rules) for name, rules in named]
         self.cut = [CutValues(name, rules) for name, rules in named]
-        self.thresholds = fixed_thresholds(names, binarize)
+        self.thresholds = fixed_thresholds(names, binarize, self.rules)
         self.n_read, self.n_rows = 0, 0
         self.n_stated = dict.fromkeys(self.names, 0)
-        self.packed: Bits = np.zeros((0, -(-len(names) // 8)), np.uint8)
+        self.layout = RowLayout([2] * len(self.names))
+        self.packed: Bits = np.zeros((0, self.layout.n_bytes), np.uint8)
         self.counts = np.zeros(0)
         self.pending: list[tuple[Bits, NDArray[np.float64]]] = []
 
     def add(self, chunk: pd.DataFrame) -> None:
         """Add the rows of a chunk."""
         values = [_values_of(chunk.iloc[:, k]) for k in range(len(self.names))]
+        for k, raw in enumerate(self.raw):
+            raw.add_categories(categories_of(chunk.iloc[:, k]))
         missing = self._missing_in(values)
         known = np.logical_not(missing)
         if self.na == "drop":
@@ -262,7 +291,8 @@ class RowCounter:
         complete = known.all(axis=1)
         self.n_read += len(chunk)
         self.n_rows += int(np.count_nonzero(complete))
-        self.pending.append(merge_packed(np.packbits(codes[complete], axis=1)))
+        self._widen()
+        self.pending.append(merge_packed(self.layout.pack(codes[complete])))
         if sum(len(part) for part, _ in self.pending) > max(MERGE_ROWS, len(self.packed)):
             self._merge()
 
@@ -283,9 +313,10 @@ class RowCounter:
         encoder = Encoder.fit_columns(columns, self.n_rows, True, cuts)
         self._merge()
         packed, counts = merge_packed(self._encoded(columns, encoder), self.counts)
-        rows = np.unpackbits(packed, axis=1, count=len(self.names))
+        rows = self.layout.unpack(packed)
         missing = np.zeros(rows.shape, np.bool_)
         warn_of_constants(rows, missing, self.names)
+        warn_of_single_rows(rows, missing, encoder.variables, counts)
         return CodedTable(
             rows, encoder.variables, self._notes(columns, encoder), True, missing, counts=counts,
             n_dropped=self.n_read - self.n_rows,
@@ -297,6 +328,7 @@ class RowCounter:
             *note_of_dropped(self.n_read - self.n_rows, self.n_read),
             *notes_of_spelling(columns),
             *notes_of(encoder.variables),
+            *notes_of_levels(columns, encoder.variables),
         ]
 
     def _encoded(self, columns: Sequence[Column], encoder: Encoder) -> Bits:
@@ -310,11 +342,23 @@ class RowCounter:
         packed = np.empty_like(self.packed)
         for start in range(0, len(packed), BLOCK_ROWS):
             block = slice(start, start + BLOCK_ROWS)
-            rows = np.unpackbits(self.packed[block], axis=1, count=len(self.names))
+            rows = self.layout.unpack(self.packed[block])
             for k, codes in moved.items():
                 rows[:, k] = codes[rows[:, k]]
-            packed[block] = np.packbits(rows, axis=1)
+            packed[block] = self.layout.pack(rows)
         return packed
+
+    def _widen(self) -> None:
+        """Pack the rows so far again where a column has got more labels than its bits can tell."""
+        layout = RowLayout([len(raw.codes) for raw in self.raw])
+        if layout.widths == self.layout.widths:
+            return
+        self._merge()
+        packed = np.empty((len(self.packed), layout.n_bytes), np.uint8)
+        for start in range(0, len(packed), BLOCK_ROWS):
+            block = slice(start, start + BLOCK_ROWS)
+            packed[block] = layout.pack(self.layout.unpack(self.packed[block]))
+        self.packed, self.layout = packed, layout
 
     def _merge(self) -> None:
         parts, counts = zip(*self.pending, strict=True) if self.pending else ((), ())

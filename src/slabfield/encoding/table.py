@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,11 +18,13 @@ from slabfield.encoding.column_notes import (
 from slabfield.encoding.column_rules import UNSTATED, Levels, NaValues, column_rules
 from slabfield.encoding.columns import Column, read_column
 from slabfield.encoding.encoder import Encoder, encode_values
+from slabfield.encoding.level_notes import notes_of_levels, warn_of_single_rows
 from slabfield.encoding.row_weights import check_weights
 from slabfield.encoding.thresholds import Binarize
 from slabfield.encoding.variables import Variable
 from slabfield.io.frames import OpenedTable, open_table
 from slabfield.validation.errors import InputError, Parameter, listed
+from slabfield.validation.level_parameters import Kinds, Scores
 from slabfield.validation.parameters import check_choice
 
 Array = NDArray[np.float64]
@@ -37,7 +40,7 @@ class CodedTable(NamedTuple):
     rows : array of uint8, shape (N, D)
         The table, contiguous row by row.
     variables : tuple of Variable
-        For each column, its name and labels, and its threshold if it was cut.
+        For each column, its name, kind and labels, and its threshold if it was cut.
     notes : list of str
         A description of the coding of columns that did not hold plain 0 and 1.
     has_names : bool
@@ -53,8 +56,8 @@ class CodedTable(NamedTuple):
 
     Examples
     --------
-    >>> from slabfield.encoding import code_binary
-    >>> [variable.labels for variable in code_binary([[1, "yes"], [2, "no"]]).variables]
+    >>> from slabfield.encoding import code_table
+    >>> [variable.labels for variable in code_table([[1, "yes"], [2, "no"]]).variables]
     [(1, 2), ('no', 'yes')]
     """
 
@@ -88,20 +91,27 @@ class CodedTable(NamedTuple):
         return self.n_rows if self.weights is None else float(self.weights.sum())
 
 
-def code_binary(
+def code_table(
     X: object,
     binarize: Binarize = None,
     na: str = "error",
     sample_weight: object = None,
     na_values: NaValues = None,
     levels: Levels = None,
+    kinds: Kinds = None,
+    scores: Scores = "standard",
 ) -> CodedTable:
-    """Check a table of two-valued columns and code it as 0 and 1.
+    """Check a table, and code the labels of each column as 0, 1, and so on.
 
-    Of two numbers the larger is 1; of two words that have a natural order (yes and no, true and
-    false, present and absent, and so on) the affirmative is 1; of other words the second in the
-    alphabet. Words that differ only in case or surrounding blanks are one label; blank text is
-    missing. The notes describe the coding.
+    A column of two values is binary. Of two numbers the larger is 1; of two words that have a
+    natural order (yes and no, true and false, present and absent, and so on) the affirmative is 1;
+    of other words the second in the alphabet. Of columns with 3 to 12 values, whole numbers,
+    ordered categoricals and those whose ``levels`` are listed are ordinal, text and unordered
+    categoricals nominal. Words that differ only in case or surrounding blanks are one label; blank
+    text is missing. The notes describe the coding.
+
+    A level that never occurs between two that do (3, where a column holds 1, 2, 4 and 5) has no
+    code, but keeps its place in the spacing of the scores.
 
     A value that is likely a code for a missing answer, such as 99 beside 1 to 5, is refused unless
     ``na_values`` or ``levels`` state what it is. Numbers are likely codes if they are among the
@@ -115,9 +125,10 @@ def code_binary(
         One row per case, one column per node. A sparse matrix is made dense.
     binarize : number, "median", or mapping from column name to these, optional
         1 where a value is at least this number, 0 where it is less. One number is applied to
-        every numeric column, those of 0 and 1 included (columns of True and False, and of words,
-        are left alone); a mapping only to the columns it names. "median" splits each numeric
-        column that holds anything but 0 and 1 into the most nearly equal halves.
+        every numeric column, those of 0 and 1 included (columns of True and False, of words, and
+        those that ``kinds`` names are left alone); a mapping only to the columns it names. "median"
+        splits each numeric column that holds anything but 0 and 1 into the most nearly equal
+        halves.
     na : {"error", "drop", "impute"}
         What to do about missing entries: refuse the table, drop the rows that have any, or sample
         them along with the parameters.
@@ -127,8 +138,19 @@ def code_binary(
         Values that stand for missing entries, to which ``na`` applies. An empty list states that
         there are none. In a mapping, the key None stands for all columns that it does not name.
     levels : mapping from column name to list of values, optional
-        All answers of a column, in their order: of two, the second is coded 1. Other values are
-        refused.
+        All answers of a column, in their order: of two, the second is coded 1; more are ordinal,
+        unless ``kinds`` says otherwise. Other values are refused. Levels that never occur have no
+        code, but keep their place.
+    kinds : str, or mapping from column name to str, optional
+        "ordinal", "nominal", "blume-capel" or "binary"; ("blume-capel", label) gives the reference
+        level, by default the middle one. One kind, or the key None in a mapping, applies to all
+        other columns of three or more values. "binary" refuses columns of more than two.
+    scores : {"standard", "raw", "range"} or mapping from column name to list of numbers
+        Numbers by which couplings multiply levels. With P places (levels, and those between them
+        that never occur) the level at place a, from 0, has the standard score
+        a sqrt(3 / (P^2 - 1)), the raw score a, and the range score a / (P - 1). A mapping gives
+        increasing numbers, one per level; its key None is the rule for all other columns. Binary
+        columns have 0 and 1.
 
     Returns
     -------
@@ -143,8 +165,8 @@ def code_binary(
     Examples
     --------
     >>> import pandas as pd
-    >>> from slabfield.encoding import code_binary
-    >>> table = code_binary(pd.DataFrame({"sleep": ["no", "yes", "yes"], "work": [0, 1, 0]}))
+    >>> from slabfield.encoding import code_table
+    >>> table = code_table(pd.DataFrame({"sleep": ["no", "yes", "yes"], "work": [0, 1, 0]}))
     >>> table.rows.tolist()
     [[0, 0], [1, 1], [1, 0]]
     >>> table.notes
@@ -153,8 +175,14 @@ def code_binary(
     A code for missing answers:
 
     >>> rated = pd.DataFrame({"sleep": [0, 1, 9, 1], "work": [0, 1, 0, 1]})
-    >>> code_binary(rated, na_values=9, na="drop").rows.tolist()
+    >>> code_table(rated, na_values=9, na="drop").rows.tolist()
     [[0, 0], [1, 1], [1, 1]]
+
+    Columns with levels:
+
+    >>> rated = pd.DataFrame({"mood": [1, 2, 3, 1, 2, 3], "place": list("xyzxyz")})
+    >>> [variable.kind for variable in code_table(rated).variables]
+    ['ordinal', 'nominal']
     """
     check_choice("na", na, NA)
     if isinstance(X, CodedTable):
@@ -164,9 +192,11 @@ def code_binary(
             sample_weight=sample_weight,
             na_values=na_values,
             levels=levels,
+            kinds=kinds,
+            scores=None if scores == "standard" else scores,
         )
     opened = open_table(X)
-    rules = column_rules(opened.names, na_values, levels)
+    rules = column_rules(opened.names, na_values, levels, kinds, scores)
     weights = None
     if sample_weight is not None:
         weights = check_weights(sample_weight, opened.columns[0].size)
@@ -183,7 +213,7 @@ def code_binary(
         weights = None if weights is None else weights[~missing.any(axis=1)]
         opened, missing, dropped = _without_rows(opened, missing)
     columns = [
-        read_column(name, opened.columns[k], missing[:, k], rules[k])
+        read_column(name, opened.columns[k], missing[:, k], rules[k], opened.categories.get(name))
         for k, name in enumerate(opened.names)
     ]
     if na == "impute":
@@ -205,6 +235,7 @@ def code_binary(
     for k, (column, variable) in enumerate(zip(columns, encoder.variables, strict=True)):
         rows[~missing[:, k], k] = encode_values(column.values, variable)
     warn_of_constants(rows, missing, opened.names)
+    warn_of_single_rows(rows, missing, encoder.variables)
     return CodedTable(
         rows,
         encoder.variables,
@@ -214,6 +245,7 @@ def code_binary(
             *_missing_note(missing),
             *notes_of_spelling(columns),
             *notes_of(encoder.variables),
+            *notes_of_levels(columns, encoder.variables),
         ],
         opened.has_names,
         missing,
@@ -224,6 +256,9 @@ def code_binary(
 
 def _already_coded(table: CodedTable, **others: object) -> CodedTable:
     """Return a coded table, and refuse options that would change its coding."""
+    if others["kinds"] == "binary":
+        _refuse_levels(table.variables)
+        others["kinds"] = None
     given = [name for name, value in others.items() if value is not None]
     if given:
         raise InputError(
@@ -233,6 +268,19 @@ def _already_coded(table: CodedTable, **others: object) -> CodedTable:
             found=Parameter(given[0]),
         )
     return table
+
+
+def _refuse_levels(variables: Sequence[Variable]) -> None:
+    """Refuse variables with three or more levels, where only two-valued columns can be used."""
+    found = [variable for variable in variables if variable.kind != "binary"]
+    if found:
+        raise InputError(
+            "coded-levels",
+            "Every column must hold two values; found three or more levels in {columns}. Code the "
+            "table with {binarize}, or without these columns.",
+            columns=listed([repr(variable.name) for variable in found]),
+            binarize=Parameter("binarize"),
+        )
 
 
 def _without_rows(
@@ -281,9 +329,9 @@ def keep_names(estimator: Any, table: CodedTable) -> None:
     Examples
     --------
     >>> from types import SimpleNamespace
-    >>> from slabfield.encoding import code_binary, keep_names
+    >>> from slabfield.encoding import code_table, keep_names
     >>> estimator = SimpleNamespace()
-    >>> keep_names(estimator, code_binary([[0, 1], [1, 0]]))
+    >>> keep_names(estimator, code_table([[0, 1], [1, 0]]))
     >>> estimator.n_features_in_
     2
     """

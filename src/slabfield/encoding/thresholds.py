@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from slabfield.encoding.column_rules import ColumnRules
 from slabfield.encoding.columns import Column, median_cut
 from slabfield.validation.errors import InputError, Parameter, listed, shown_value
 from slabfield.validation.parameters import is_number
@@ -23,6 +24,8 @@ def find_thresholds(
 ) -> list[float | None]:
     """Return the threshold of each column, or None where it has none.
 
+    One rule for all columns leaves those alone whose kind is stated by name.
+
     Examples
     --------
     >>> import numpy as np
@@ -37,18 +40,26 @@ def find_thresholds(
         named = {str(name): at for name, at in binarize.items()}
         return _named_thresholds(columns, named, weights)
     rule = _as_rule(binarize)
-    return [_cut(column, rule, weights) if column.kind == "number" else None for column in columns]
+    return [
+        _cut(column, rule, weights)
+        if column.kind == "number" and not _has_levels(column.rules)
+        else None
+        for column in columns
+    ]
 
 
-def fixed_thresholds(names: Sequence[str], binarize: Binarize) -> list[float | None]:
+def fixed_thresholds(
+    names: Sequence[str], binarize: Binarize, rules: Sequence[ColumnRules]
+) -> list[float | None]:
     """Return the thresholds of a table whose columns are not known yet.
 
-    One number applies to every column; a median would need a whole column.
+    One number applies to every column, as in `find_thresholds`; a median would need a whole column.
 
     Examples
     --------
+    >>> from slabfield.encoding.column_rules import UNSTATED
     >>> from slabfield.encoding.thresholds import fixed_thresholds
-    >>> fixed_thresholds(["age", "sleep"], {"age": 40})
+    >>> fixed_thresholds(["age", "sleep"], {"age": 40}, [UNSTATED, UNSTATED])
     [40.0, None]
     """
     named = {str(k): v for k, v in binarize.items()} if isinstance(binarize, Mapping) else {}
@@ -64,8 +75,31 @@ def fixed_thresholds(names: Sequence[str], binarize: Binarize) -> list[float | N
         )
     _refuse_unknown(named, names)
     if isinstance(binarize, Mapping):
+        _refuse_levels(
+            [name for name, own in zip(names, rules, strict=True) if _has_levels(own)], named
+        )
         return [_as_number(named[name]) if name in named else None for name in names]
-    return [None if binarize is None else _as_number(binarize)] * len(names)
+    threshold = None if binarize is None else _as_number(binarize)
+    return [None if _has_levels(own) else threshold for own in rules]
+
+
+def _has_levels(rules: ColumnRules) -> bool:
+    """Whether a column is stated, by name, to be of a kind that is not cut."""
+    return rules.kind is not None and rules.kind.named and rules.kind.kind != "binary"
+
+
+def _refuse_levels(with_levels: Sequence[str], named: Mapping[str, Any]) -> None:
+    """Refuse thresholds for columns whose kind is stated."""
+    both = [repr(name) for name in with_levels if name in named]
+    if both:
+        raise InputError(
+            "threshold-and-kind",
+            "{binarize} and {kinds} must not name the same column, because one cuts it in two and "
+            "the other keeps its levels; found {columns} in both. Leave it out of one of them.",
+            binarize=Parameter("binarize"),
+            kinds=Parameter("kinds"),
+            columns=listed(both),
+        )
 
 
 def _cut(column: Column, rule: float | str, weights: Array | None) -> float | None:
@@ -78,6 +112,7 @@ def _named_thresholds(
 ) -> list[float | None]:
     kinds = {column.name: column.kind for column in columns}
     _refuse_unknown(named, list(kinds))
+    _refuse_levels([column.name for column in columns if _has_levels(column.rules)], named)
     words = [repr(name) for name in named if kinds[name] != "number"]
     if words:
         raise InputError(

@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 
 from slabfield.encoding.missing_codes import AnswerRange
-
-KINDS = ("binary", "ordinal", "blume-capel", "nominal")
-"""Kinds of variable that models know."""
+from slabfield.validation.level_parameters import KINDS
 
 READERS: dict[str, tuple[type, Callable[[str], object]]] = {
     "datetime": (datetime, datetime.fromisoformat),  # before date, of which it is a subclass

@@ -24,6 +24,7 @@ from slabfield.chains.checkpoint import (
 )
 from slabfield.chains.code_fingerprint import code_fingerprint
 from slabfield.chains.parallel import Outcome
+from slabfield.encoding.row_layout import RowLayout
 from slabfield.estimators.run_goal import Goal
 from slabfield.posterior.wording import of_chains
 from slabfield.validation.errors import warn_user
@@ -72,13 +73,14 @@ def begin_run(
         **{name: run_settings[name] for name in run_settings if name not in NOT_IDENTITY},
         "n_draws": parameters["n_draws"] or run_settings["n_draws"],
         "max_draws": parameters["max_draws"], "seed": seed,
-        "names": table.names, "slabfield": run_settings["versions"]["slabfield"],
+        "names": table.names, "kinds": [variable.kind for variable in table.variables],
+        "scores": [list(variable.scores) for variable in table.variables],
+        "slabfield": run_settings["versions"]["slabfield"],
         "code": code_fingerprint(),
     }  # fmt: skip
-    arrays = {"rows": np.packbits(table.rows)}
+    arrays = {"rows": _layout(table.variables).pack(table.rows)}
     record = {
         "parameters": pack(parameters | {"random_state": seed}, arrays, {}, "parameters"),
-        "shape": list(table.rows.shape),
         "variables": [variable.as_record() for variable in table.variables],
         "table": pack(list(table[2:]), arrays, {}, "table"),
         "versions": run_settings["versions"], "goal": list(goal), "stopped_by": "",
@@ -144,11 +146,16 @@ def read_run(checkpoint: Checkpoint) -> tuple[dict[str, Any], encoding.CodedTabl
         )
     with plain_failures(checkpoint.header, DELETE_ADVICE):
         parameters = unpack(record["parameters"], arrays, {}, ())
-        shape = tuple(record["shape"])
-        rows = np.unpackbits(arrays["rows"], count=shape[0] * shape[1]).reshape(shape)
         variables = tuple(encoding.Variable.from_record(each) for each in record["variables"])
+        rows = _layout(variables).unpack(arrays["rows"])
+        if np.any(rows >= [variable.n_levels for variable in variables]):
+            raise ValueError("codes of rows beyond the levels of their columns")
         rest = unpack(record["table"], arrays, {}, ())
         return parameters, encoding.CodedTable(rows, variables, *rest)
+
+
+def _layout(variables: Sequence[encoding.Variable]) -> RowLayout:
+    return RowLayout([variable.n_levels for variable in variables])
 
 
 class InterruptedInWarmUp(KeyboardInterrupt):

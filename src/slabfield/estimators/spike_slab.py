@@ -148,8 +148,21 @@ class SpikeSlabMRF(PosteriorModel):
         columns (the key None: all others). An empty list states that there are none.
     levels : dict, optional
         All answers of the columns it names, in their order, such as ``{"sleep": [1, 2, 3]}``; other
-        values are refused. Of two, the second is 1. Values that look like codes for missing answers
-        are refused unless ``na_values`` or ``levels`` state what they are.
+        values are refused. Of two, the second is 1; more make the column ordinal. Values that look
+        like codes for missing answers are refused unless ``na_values`` or ``levels`` state what
+        they are.
+    kinds : str or dict, optional
+        Kinds of the columns it names: "ordinal", "nominal", "blume-capel" or
+        ("blume-capel", reference label), or "binary". One kind applies to all columns of three or
+        more values. By default columns of two values are binary; of those with 3 to 12, whole
+        numbers, ordered categoricals and columns in ``levels`` are ordinal, and text and other
+        categoricals nominal.
+    scores : {"standard", "raw", "range"} or dict
+        Numbers by which couplings multiply the levels of ordinal and Blume-Capel columns. Of P
+        places, from the lowest level to the highest, the one at place a, from 0, has the standard
+        score a sqrt(3 / (P^2 - 1)), which makes couplings comparable, the raw score a, or the range
+        score a / (P - 1). A dict gives the columns it names lists of increasing numbers, one per
+        level (the key None: the rule for all others).
     max_memory : int or str, optional
         Memory limit of a run, in bytes or as "4GB"; None takes the available memory. A run that
         needs more is refused.
@@ -165,7 +178,7 @@ class SpikeSlabMRF(PosteriorModel):
     coding_notes_ : list of str
         Which label of each column became 1, where that is not obvious.
     variables_ : tuple of Variable
-        For each column its name, its labels, and its cut point or None.
+        For each column its name, kind, labels and scores, and its cut point or None.
     node_names_ : list of str
         The column names of the table, or x0, x1, ...
     n_rows_, n_features_in_ : int
@@ -228,6 +241,8 @@ class SpikeSlabMRF(PosteriorModel):
         max_memory: int | str | None = None,
         na_values: Any = None,
         levels: Any = None,
+        kinds: Any = None,
+        scores: Any = "standard",
     ) -> None:
         self.likelihood = likelihood
         self.preset = preset
@@ -254,6 +269,8 @@ class SpikeSlabMRF(PosteriorModel):
         self.max_memory = max_memory
         self.na_values = na_values
         self.levels = levels
+        self.kinds = kinds
+        self.scores = scores
 
     def fit(
         self,
@@ -268,7 +285,8 @@ class SpikeSlabMRF(PosteriorModel):
         Parameters
         ----------
         X : array or DataFrame of shape (N, D)
-            Two-valued columns; or the result of :func:`slabfield.encoding.read_counted`.
+            Columns of two values or of levels; or the result of
+            :func:`slabfield.encoding.read_counted`.
         y : ignored
         sample_weight : array of shape (N,), optional
             Number of rows that each row stands for.
@@ -289,9 +307,10 @@ class SpikeSlabMRF(PosteriorModel):
             :class:`sklearn.exceptions.ConvergenceWarning`.
         """
         validation.validate_params(self)
-        table = encoding.code_binary(
-            X, self.binarize, self.na, sample_weight, self.na_values, self.levels
-        )
+        table = encoding.code_table(
+            X, self.binarize, self.na, sample_weight, self.na_values, self.levels, self.kinds,
+            self.scores,
+        )  # fmt: skip
         folder = None if checkpoint is None else Checkpoint(checkpoint)
         with open_client(cluster) as client:
             self._fit_table(table, folder, client, self.time_budget)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,12 +12,20 @@ from numpy.typing import NDArray
 from slabfield.validation.errors import InputError, Parameter, check_width, listed
 
 
+class Categories(NamedTuple):
+    """The categories of a categorical column, and whether their order means anything."""
+
+    values: tuple[Any, ...]
+    ordered: bool
+
+
 class OpenedTable(NamedTuple):
-    """Named columns of equal length."""
+    """Named columns of equal length; ``categories`` are those of categorical columns, by name."""
 
     names: list[str]
     columns: list[NDArray[Any]]
     has_names: bool
+    categories: Mapping[str, Categories] = {}
 
 
 def open_table(X: Any, min_rows: int = 2) -> OpenedTable:
@@ -38,9 +47,29 @@ def open_table(X: Any, min_rows: int = 2) -> OpenedTable:
     _check_shape(frame.shape, min_rows)
     names = [str(name) for name in frame.columns]
     _check_names(names)
-    columns = [np.asarray(frame.iloc[:, k]) for k in range(len(names))]
+    series = [_without_intervals(frame.iloc[:, k]) for k in range(len(names))]
+    columns = [np.asarray(each) for each in series]
     _check_real(columns)
-    return OpenedTable(names, columns, all(isinstance(name, str) for name in frame.columns))
+    found = {name: categories_of(each) for name, each in zip(names, series, strict=True)}
+    categories = {name: each for name, each in found.items() if each is not None}
+    has_names = all(isinstance(name, str) for name in frame.columns)
+    return OpenedTable(names, columns, has_names, categories)
+
+
+def categories_of(series: Any) -> Categories | None:
+    """Return the categories of a pandas series; None if it is not categorical."""
+    categories = getattr(series.dtype, "categories", None)
+    if categories is None:
+        return None
+    return Categories(tuple(categories.tolist()), bool(series.dtype.ordered))
+
+
+def _without_intervals(series: Any) -> Any:
+    """Return a series whose categories are intervals, as of ``pandas.cut``, with their text."""
+    categories = getattr(series.dtype, "categories", None)
+    if categories is None or not hasattr(categories, "closed"):
+        return series
+    return series.cat.rename_categories([str(interval) for interval in categories])
 
 
 def _check_names(names: list[str]) -> None:
@@ -82,7 +111,18 @@ def _open_narwhals(frame: Any, min_rows: int) -> OpenedTable:
     _check_names(frame.columns)
     columns = [_values_of(frame[name]) for name in frame.columns]
     _check_real(columns)
-    return OpenedTable(list(frame.columns), columns, True)
+    found = {name: _narwhals_categories(frame[name]) for name in frame.columns}
+    categories = {name: each for name, each in found.items() if each is not None}
+    return OpenedTable(list(frame.columns), columns, True, categories)
+
+
+def _narwhals_categories(series: Any) -> Categories | None:
+    """Return the categories of an enumeration, which are ordered; None for other series."""
+    import narwhals as nw
+
+    if series.dtype != nw.Enum:
+        return None
+    return Categories(tuple(series.dtype.categories), True)
 
 
 def _values_of(series: Any) -> NDArray[Any]:
@@ -162,8 +202,9 @@ def _check_real(arrays: list[NDArray[Any]]) -> None:
     if any(array.dtype.kind == "c" for array in arrays):
         raise InputError(
             "complex-numbers",
-            "Complex data not supported: {X} must hold two values per column, and complex numbers "
-            "have no order; found complex numbers. Pass their real parts, or 0 and 1.",
+            "Complex data not supported: {X} must hold two values or a few levels per column, and "
+            "complex numbers have no order; found complex numbers. Pass their real parts, or 0 and "
+            "1.",
             X=Parameter("X"),
         )
 

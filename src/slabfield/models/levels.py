@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import block_diag
 
+from slabfield.encoding.scores import standard_scores as standard_scores
 from slabfield.models.interactions import Integers, Interactions
 from slabfield.models.level_field import LevelField
 from slabfield.models.loglinear import FeatureTable
@@ -106,21 +107,6 @@ def nominal_features(n_levels: int) -> NodeFeatures:
         embedding[k, k - 1] = k / np.sqrt(2.0 * k * (k + 1))
     bias, precision = free_biases(n_levels)
     return NodeFeatures(bias, embedding, precision, True)
-
-
-def standard_scores(n_levels: int) -> Array:
-    r"""Equally spaced scores, :math:`a \sqrt{3 / (K^2 - 1)}` for level a of K: 0 and 1 for two.
-
-    With them a coupling of one means about the same correlation whatever the number of levels.
-
-    Examples
-    --------
-    >>> from slabfield.models.levels import standard_scores
-    >>> standard_scores(5).round(3)
-    array([0.   , 0.354, 0.707, 1.061, 1.414])
-    """
-    scores: Array = np.arange(n_levels) * np.sqrt(3.0 / (n_levels**2 - 1.0))
-    return scores
 
 
 class LevelFeatures(NamedTuple):

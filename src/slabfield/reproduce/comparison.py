@@ -142,7 +142,7 @@ def score_method(
     list of Score
         CPU time is that of the fit, over all threads, without compilation; NaN on a cluster.
     """
-    table = encoding.code_binary(train)
+    table = encoding.code_table(train)
     if client is None:
         _compile(estimator, table)
     begin = time.process_time()
@@ -182,7 +182,7 @@ def compare(
     client: Client | None = None,
 ) -> list[Score]:
     """Fit and score all methods, one after the other, so that times are comparable."""
-    table = encoding.code_binary(train)
+    table = encoding.code_table(train)
     most_levels = max(variable.n_levels for variable in table.variables)
     groups = random_groups(test.shape[1], len(test), seed, most_levels)
     scores = []

@@ -185,10 +185,10 @@ class InputWarning(_WithMessage, UserWarning):
     --------
     >>> import warnings
     >>> from slabfield.validation import InputWarning
-    >>> from slabfield.encoding import code_binary
+    >>> from slabfield.encoding import code_table
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
-    ...     table = code_binary([[0, 1], [0, 0], [0, 1]])
+    ...     table = code_table([[0, 1], [0, 0], [0, 1]])
     >>> caught[0].category is InputWarning
     True
     """

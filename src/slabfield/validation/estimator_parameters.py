@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from slabfield.validation.errors import InputError, Parameter, listed, shown_value
+from slabfield.validation.level_parameters import check_kinds, check_scores
 from slabfield.validation.parameters import check_choice, check_number, check_positive_int
 from slabfield.validation.prior_parameters import MAX_BIAS_SCALE
 
@@ -39,6 +40,8 @@ def validate_params(estimator: Any) -> None:
     check_number("bias_scale", estimator.bias_scale, 0.0, MAX_BIAS_SCALE, include_low=False)
     check_number("edge_threshold", estimator.edge_threshold, low=0.0, high=1.0)
     check_sampler(estimator.sampler)
+    check_kinds(estimator.kinds)
+    check_scores(estimator.scores)
 
 
 def check_run_length(n_draws: object, time_budget: object) -> None:
