@@ -17,7 +17,7 @@ Bools = NDArray[np.bool_]
 class EnergyField(NamedTuple):
     """The energies of a field in two arrays, in which the levels of all nodes are columns.
 
-    It is a :class:`~slabfield.models.protocol.Field` itself, made once for many rows.
+    Made once for many rows. Enumeration takes it as a field.
 
     Attributes
     ----------

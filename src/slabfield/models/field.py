@@ -78,6 +78,11 @@ class BinaryField:
         return np.asarray(self.coupling != 0)
 
     @property
+    def edge_strengths(self) -> Array:
+        """One number for every edge: its coupling, symmetric (D, D)."""
+        return self.coupling
+
+    @property
     def n_edges(self) -> int:
         """Number of edges."""
         return int(np.count_nonzero(np.triu(self.coupling, 1)))
