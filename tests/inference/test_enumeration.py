@@ -96,7 +96,9 @@ def test_refuses_too_many_nodes_before_allocating(name):
     field = BinaryField(np.zeros(40), np.zeros((40, 40)))
     tracemalloc.start()
     try:
-        with pytest.raises(ValueError, match=r"for example 20 binary nodes; this one of 40.*Use slabfield"):
+        with pytest.raises(
+            ValueError, match=r"for example 20 binary nodes; this one of 40.*Use slabfield"
+        ):
             getattr(enumeration, name)(field)
         assert tracemalloc.get_traced_memory()[1] < 10**6
     finally:

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from slabfield import encoding
 from slabfield.estimators.base import FieldModel
-from slabfield.models.field import BinaryField
+from slabfield.models.protocol import Field
 from slabfield.posterior import Posterior
 from slabfield.posterior.evidence_classes import count_classes
 
@@ -22,10 +22,10 @@ class PosteriorModel(FieldModel):
         check_is_fitted(self)
         return self.posterior_._encoder()
 
-    def _fields(self) -> Sequence[BinaryField]:
+    def _fields(self) -> Sequence[Field]:
         return self.posterior_._fields()
 
-    def _sampled_fields(self) -> Sequence[BinaryField]:
+    def _sampled_fields(self) -> Sequence[Field]:
         return self.posterior_._sampled_fields()
 
     def _summary_items(self) -> list[tuple[str, str]]:

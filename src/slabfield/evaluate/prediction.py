@@ -101,8 +101,9 @@ def node_probabilities(
     n_states = fields[0].n_states
     hidden = _check_unknown(unknown, (len(np.asarray(rows)), len(n_states)))
     states = check_rows(np.where(hidden, 0, np.asarray(rows)), n_states)
-    targets = np.arange(len(n_states)) if nodes is None else np.atleast_1d(np.asarray(nodes))
-    total = _sum_over_fields(fields, states, hidden, targets.astype(np.intp), random_state, progress)
+    chosen = np.arange(len(n_states)) if nodes is None else np.atleast_1d(np.asarray(nodes))
+    targets = chosen.astype(np.intp)
+    total = _sum_over_fields(fields, states, hidden, targets, random_state, progress)
     total /= len(fields)
     if np.all(n_states == 2):
         return total
@@ -127,18 +128,25 @@ def _sum_over_fields(
     gaps = distinct == UNKNOWN
     known = np.where(gaps, np.uint8(0), distinct)
     rng = np.random.default_rng(random_state)
-    total, total_of_distinct = np.zeros(()), np.zeros(())
+    total: Array | float = 0.0
+    total_of_distinct: Array | float = 0.0
     began = reported = monotonic()
     for k, field in enumerate(fields):
-        total = total + given_others(field, states, targets)
+        if incomplete.size < len(states):
+            total = total + given_others(field, states, targets)
         if incomplete.size:
             total_of_distinct = total_of_distinct + given_known(field, known, gaps, targets, rng)
         if progress and monotonic() >= reported + PROGRESS_SECONDS:
             reported = monotonic()
             _report(k + 1, len(fields), reported - began)
-    if incomplete.size:
-        total[incomplete] = total_of_distinct[which.ravel()]
-    return total
+    if not incomplete.size:
+        return np.asarray(total)
+    of_incomplete = np.asarray(total_of_distinct)[which.ravel()]
+    if incomplete.size == len(states):
+        return of_incomplete
+    found = np.asarray(total)
+    found[incomplete] = of_incomplete
+    return found
 
 
 @singledispatch

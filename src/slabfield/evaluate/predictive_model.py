@@ -164,8 +164,8 @@ class PredictiveModel:
             second of the variable's labels.
         array of shape (N, K), list of such arrays, or DataFrame
             If some node of the model has more levels: probabilities of all levels of each node, in
-            the order of the variable's labels. A single node, ``nodes="mood"``, has an array; several
-            nodes, ``nodes=["mood"]`` or None, have a list of arrays, as in scikit-learn's
+            the order of the variable's labels. A single node, ``nodes="mood"``, has an array;
+            several nodes, ``nodes=["mood"]`` or None, have a list of arrays, as in scikit-learn's
             classifiers of several outputs.
         """
         variables = self._encoder().variables

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import singledispatch
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,14 +76,23 @@ def sample_rows(model: Evaluable, n_rows: int, random_state: Any = None) -> NDAr
     return rows
 
 
+class Runs(Protocol):
+    """Gibbs runs; ``states`` is (D, n_runs)."""
+
+    states: Any
+
+    def advance(self, field: Any, n_sweeps: int) -> None:
+        """Run Gibbs sweeps of all states under the field."""
+
+
 @singledispatch
-def new_gibbs_runs(field: Field, n_runs: int, rng: np.random.Generator) -> LevelGibbsRuns:
+def new_gibbs_runs(field: Field, n_runs: int, rng: np.random.Generator) -> Runs:
     """Return Gibbs runs for a field and others over the same nodes."""
     return LevelGibbsRuns(field.n_states, n_runs, rng)
 
 
 @new_gibbs_runs.register
-def _(field: BinaryField, n_runs: int, rng: np.random.Generator) -> GibbsRuns:
+def _(field: BinaryField, n_runs: int, rng: np.random.Generator) -> Runs:
     return GibbsRuns(field.n_nodes, n_runs, rng)
 
 

@@ -51,7 +51,8 @@ class LevelGibbsRuns:
                 self.states, energies.start, energies.node, energies.pair, 1.0,
                 *neighbor_table(energies.edges), n_sweeps, self._rng, sums,
             )  # fmt: skip
-        return sums / max(n_sweeps * self.states.shape[1], 1)
+        means: Array = sums / max(n_sweeps * self.states.shape[1], 1)
+        return means
 
 
 def neighbor_table(edges: NDArray[np.bool_]) -> tuple[Integers, Integers]:

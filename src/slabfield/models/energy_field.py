@@ -91,9 +91,9 @@ class EnergyField(NamedTuple):
 
     def among(self, nodes: Sequence[int] | Integers) -> EnergyField:
         """Return the field of some nodes alone, in this order, without their own energies."""
-        columns = self.columns(nodes)
-        start = np.concatenate([[0], np.cumsum(self.n_states[nodes])]).astype(np.int64)
-        pair, edges = self.pair[np.ix_(columns, columns)], self.edges[np.ix_(nodes, nodes)]
+        chosen, columns = np.asarray(nodes, dtype=np.int64), self.columns(nodes)
+        start = np.concatenate([[0], np.cumsum(self.n_states[chosen])]).astype(np.int64)
+        pair, edges = self.pair[np.ix_(columns, columns)], self.edges[np.ix_(chosen, chosen)]
         return EnergyField(start, np.zeros(columns.size), pair, edges)
 
     def logits(self, rows: NDArray[np.integer], unknown: Bools | None = None) -> Array:
@@ -113,7 +113,9 @@ class EnergyField(NamedTuple):
         if not self.node.size:
             return logits
         sizes = self.n_states
-        shifted = logits - np.repeat(np.maximum.reduceat(logits, self.start[:-1], 1), sizes, 1)
+        shifted: Array = logits - np.repeat(
+            np.maximum.reduceat(logits, self.start[:-1], 1), sizes, 1
+        )
         totals = np.add.reduceat(np.exp(shifted), self.start[:-1], 1)
         shifted -= np.repeat(np.log(totals), sizes, 1)
         return shifted
