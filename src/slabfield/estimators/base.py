@@ -14,7 +14,6 @@ from slabfield import encoding
 from slabfield.estimators import representation
 from slabfield.evaluate import PredictiveModel
 from slabfield.models.field import BinaryField
-from slabfield.models.protocol import Field
 
 Array = NDArray[np.float64]
 
@@ -54,7 +53,7 @@ class FieldModel(PredictiveModel, DensityMixin, BaseEstimator):  # type: ignore[
         check_is_fitted(self)
         return encoding.Encoder(self.variables_, hasattr(self, "feature_names_in_"))
 
-    def _fields(self) -> Sequence[Field]:
+    def _fields(self) -> Sequence[BinaryField]:
         return [BinaryField(self.bias_, self.coupling_)]
 
     # --- representation; a subclass may override these two ---

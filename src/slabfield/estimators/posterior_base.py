@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,10 +23,16 @@ class PosteriorModel(FieldModel):
         check_is_fitted(self)
         return self.posterior_._encoder()
 
-    def _fields(self) -> Sequence[Field]:
+    @property
+    def field_(self) -> Field:
+        """The fitted field: mean biases, and mean parameters of the edges in ``coupling_``."""
+        chosen = self.posterior_.interactions.of_matrix(self.coupling_ != 0)
+        return self.posterior_.mean_field(chosen)
+
+    def _fields(self) -> Sequence[Any]:
         return self.posterior_._fields()
 
-    def _sampled_fields(self) -> Sequence[Field]:
+    def _sampled_fields(self) -> Sequence[Any]:
         return self.posterior_._sampled_fields()
 
     def _summary_items(self) -> list[tuple[str, str]]:

@@ -14,7 +14,7 @@ from slabfield.models.protocol import Field
 
 Array = NDArray[np.float64]
 Evaluable: TypeAlias = Any
-"""A field, a fitted estimator with ``bias_`` and ``coupling_``, or a sequence of them."""
+"""A field, a fitted estimator with ``field_`` or ``bias_`` and ``coupling_``, or a sequence."""
 
 
 def as_fields(model: Evaluable) -> list[Field]:
@@ -40,8 +40,8 @@ def as_fields(model: Evaluable) -> list[Field]:
 
 
 def _as_field(member: Any) -> Field:
-    if hasattr(member, "pair_energy"):
-        field: Field = member
+    field: Field = getattr(member, "field_", member)
+    if hasattr(field, "pair_energy"):
         return field
     if hasattr(member, "bias_") and hasattr(member, "coupling_"):
         return BinaryField(member.bias_, member.coupling_)

@@ -99,6 +99,24 @@ class Predictions(Summaries, PredictiveModel):
         n_all = self.draws.n_chains * self.draws.n_draws
         return DrawnFields(self.model, self.draws, self.draws.evenly_spaced(n_fields or n_all))
 
+    def mean_field(self, edges: NDArray[np.bool_]) -> PairwiseField:
+        """Field of the mean biases, and of the mean parameters of some edges given presence.
+
+        Parameters
+        ----------
+        edges : array of bool, shape (n_edges,)
+            Which edges the field has, in the order of the interactions.
+
+        Returns
+        -------
+        BinaryField or LevelField
+        """
+        parameters, sizes = self.draws.parameters, np.diff(self.interactions.group_start)
+        total = np.bincount(parameters.indices, parameters.data, minlength=parameters.shape[1])
+        count = np.repeat(np.maximum(self.draws.visits, 1), sizes)
+        mean = np.where(np.repeat(edges, sizes), total / count, 0.0)
+        return self.model.field(self.bias_mean, mean)
+
     def _encoder(self) -> Encoder:
         return self.encoder
 
