@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -126,14 +127,13 @@ def _points(posterior: Posterior, observed: TableSummary, replicated: TableSumma
         return _Points(pairs, again, pairs.size, "share of rows with both 1, observed")
     kinds = {variable.is_scored for variable in posterior.encoder.variables}
     association = {
-        (True,): "correlation of scores", (False,): "Cramer's V",
-        (False, True): "correlation of scores or Cramer's V",
+        (True,): "correlation", (False,): "Cramer's V", (False, True): "correlation or Cramer's V",
     }[tuple(sorted(kinds))]  # fmt: skip
     return _Points(
         np.concatenate([pairs, observed.nodes]),
         np.concatenate([again, replicated.nodes], axis=1),
         pairs.size,
-        f"{association}; share of rows in a level (triangles), observed",
+        f"{association}; share of a level (triangles), observed",
     )
 
 
@@ -159,14 +159,13 @@ def _draw_points(
     ax.plot([start, end], [start, end], color=GREY, lw=0.8, linestyle=LIMIT_DASHES, zorder=1)
     size = float(np.clip(40 / np.sqrt(observed.size), 1.5, 4.5))
     opacity = 0.5 * min(1.0, float(np.sqrt(200 / observed.size)))
-    kinds = [(is_pair & ~outside, "o", "within"), (is_pair & outside, "s", "outside")]
+    kinds = [(is_pair, "os", "")]
     if not is_pair.all():
-        kinds += [
-            (~is_pair & ~outside, "^", "levels within"), (~is_pair & outside, "v", "levels outside")
-        ]  # fmt: skip
-    for k, (chosen, marker, label) in enumerate(kinds):
-        out = k % 2
-        color = ORANGE if out else BLUE
+        kinds = [(is_pair, "os", "pairs "), (~is_pair, "^v", "levels ")]
+    for (some, markers, what), out in product(kinds, (0, 1)):
+        chosen = some & (outside if out else ~outside)
+        marker, color = markers[out], ORANGE if out else BLUE
+        label = what + ("outside" if out else "within")
         x = observed[chosen]
         ax.vlines(
             x, low[chosen], high[chosen], color=color, linewidth=0.3 * size, alpha=opacity,
