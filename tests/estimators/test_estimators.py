@@ -215,7 +215,7 @@ def test_many_unknown_nodes_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None
     exact = node_probabilities(field, rows, unknown)
     expected = [[brute_force([field], rows[r], unknown[r], i) for i in range(7)] for r in range(12)]
     np.testing.assert_allclose(exact, expected)
-    monkeypatch.setattr(prediction, "MOST_ENUMERATED", 1)
+    monkeypatch.setattr(prediction, "MOST_STATES", 2)
     sampled = node_probabilities(field, rows, unknown, random_state=0)
     assert 0 < np.abs(sampled - exact).max() < 0.05
     # the test has power: a wrong field fails it
@@ -252,7 +252,7 @@ def test_a_bad_number_of_rows_is_refused(n: Any) -> None:
 @pytest.mark.parametrize("method", ["enumeration", "elimination", "gibbs"])
 def test_every_method_to_sample_rows(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if method != "enumeration":
-        monkeypatch.setattr(sampling, "MOST_ENUMERATED", 1)
+        monkeypatch.setattr(sampling, "MOST_STATES", 2)
     if method == "gibbs":
         monkeypatch.setattr(sampling, "MEMORY_LIMIT", 1)
         monkeypatch.setattr(sampling, "N_SWEEPS", 50)

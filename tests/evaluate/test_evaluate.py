@@ -107,7 +107,7 @@ def test_patches_are_squares_at_uniformly_random_positions() -> None:
 @pytest.mark.parametrize(
     ("groups", "found"),
     [
-        (np.arange(17), "17 nodes"),
+        (np.arange(17), "17 nodes with more states"),
         ([0, 0], "a node twice"),
         ([0, 20], "nodes from 0 to 20"),
         ([0.5], "type float64"),

@@ -27,7 +27,7 @@ from slabfield.plots._density import prior_of_count
 from slabfield.plots._evidence import _drawn_classes
 from slabfield.plots._rank import shares_of_ranks
 from slabfield.posterior.evidence_classes import CLASSES, NOT_ASSESSED, count_classes
-from slabfield.posterior.predictive import replicate_pairs
+from slabfield.posterior.predictive import replicate_tables
 from slabfield.validation import InputError
 
 NAMES = [
@@ -491,7 +491,7 @@ def test_replicates_by_gibbs_have_the_moments_of_their_fields() -> None:
     coupling = np.where(rng.random((1, 1, 153)) < 0.1, rng.normal(size=(1, 1, 153)), 0.0)
     posterior = made_posterior(np.repeat(coupling, 20, axis=1))
     posterior.draws.bias[:] = posterior.draws.bias[:, :1]
-    found = replicate_pairs(posterior, 500, 20, seed=0)
+    found = replicate_tables(posterior, 500, 20, seed=0)
     assert not found.exact
     from slabfield.inference import enumeration
     from slabfield.models.field import BinaryField
@@ -500,10 +500,10 @@ def test_replicates_by_gibbs_have_the_moments_of_their_fields() -> None:
     field = BinaryField(posterior.draws.bias[0, 0], matrix)
     expected = enumeration.moments(field)[1]
     error = np.sqrt(expected * (1 - expected) / (500 * 20))
-    assert np.abs((found.pairs.mean(axis=0) - expected) / error).max() < 6
-    assert found.pairs.shape == (20, n_nodes, n_nodes)
-    again = replicate_pairs(posterior, 500, 20, seed=0)
-    np.testing.assert_array_equal(found.pairs, again.pairs)
+    assert np.abs((found.summary.pairs.mean(axis=0) - expected) / error).max() < 6
+    assert found.summary.pairs.shape == (20, n_nodes, n_nodes)
+    again = replicate_tables(posterior, 500, 20, seed=0)
+    np.testing.assert_array_equal(found.summary.pairs, again.summary.pairs)
 
 
 def test_functions_are_found_after_their_modules_are_imported() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
 from slabfield import encoding
 from slabfield.estimators.base import FieldModel
-from slabfield.models.field import BinaryField
+from slabfield.models.protocol import Field
 from slabfield.posterior import Posterior
 from slabfield.posterior.evidence_classes import count_classes
 
@@ -22,10 +23,16 @@ class PosteriorModel(FieldModel):
         check_is_fitted(self)
         return self.posterior_._encoder()
 
-    def _fields(self) -> Sequence[BinaryField]:
+    @property
+    def field_(self) -> Field:
+        """The fitted field: mean biases, and mean parameters of the edges in ``coupling_``."""
+        chosen = self.posterior_.interactions.of_matrix(self.coupling_ != 0)
+        return self.posterior_.mean_field(chosen)
+
+    def _fields(self) -> Sequence[Any]:
         return self.posterior_._fields()
 
-    def _sampled_fields(self) -> Sequence[BinaryField]:
+    def _sampled_fields(self) -> Sequence[Any]:
         return self.posterior_._sampled_fields()
 
     def _summary_items(self) -> list[tuple[str, str]]:

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slabfield import validation
-from slabfield.models.field import BinaryField
 from slabfield.models.interactions import Interactions
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ def edge_density(edges: Any) -> float:
 
     Parameters
     ----------
-    edges : BinaryField, fitted estimator, or array of shape (D, D)
+    edges : BinaryField or LevelField, fitted estimator, or array of shape (D, D)
         An edge is present where the entry, or the coupling, is not 0.
 
     Returns
@@ -93,7 +92,7 @@ def edge_recovery(truth: Any, found: Any) -> EdgeRecovery:
 
     Parameters
     ----------
-    truth, found : BinaryField, fitted estimator, or array of shape (D, D)
+    truth, found : BinaryField or LevelField, fitted estimator, or array of shape (D, D)
         An edge is present where the entry, or the coupling, is not 0. For inclusion probabilities
         pass ``probability >= 0.5``.
 
@@ -127,9 +126,9 @@ def precision_recall(truth: Any, score: Any) -> PrecisionRecallCurve:
 
     Parameters
     ----------
-    truth : BinaryField, fitted estimator, or array of shape (D, D)
+    truth : BinaryField or LevelField, fitted estimator, or array of shape (D, D)
         An edge is present where the entry, or the coupling, is not 0.
-    score : BinaryField, fitted estimator, or array of shape (D, D)
+    score : BinaryField or LevelField, fitted estimator, or array of shape (D, D)
         Edges are ranked by its magnitude: couplings or inclusion probabilities.
 
     Returns
@@ -168,7 +167,7 @@ def calibration(truth: Any, probability: ArrayLike, n_bins: int = 10) -> pd.Data
 
     Parameters
     ----------
-    truth : BinaryField, fitted estimator, array of shape (D, D), or sequence of these
+    truth : BinaryField or LevelField, fitted estimator, array of shape (D, D), or sequence of these
         True edges; a sequence (list or tuple of matrices or fields) pools several data sets.
     probability : array of shape (D, D), or sequence of the same length
         Inclusion probabilities.
@@ -249,10 +248,11 @@ def _pair(truth: Any, other: Any) -> tuple[Array, Array]:
 
 
 def _upper(matrix: Any, name: str) -> Array:
-    """Entries above the diagonal of a symmetric matrix, or of the couplings of a field or fit."""
-    if isinstance(matrix, BinaryField):
-        matrix = matrix.coupling
-    values = np.asarray(getattr(matrix, "coupling_", matrix), dtype=np.float64)
+    """Entries above the diagonal of a symmetric matrix, or of the strengths of edges."""
+    strengths = getattr(matrix, "edge_strengths", None)  # of a field
+    if strengths is None:
+        strengths = getattr(matrix, "coupling_", matrix)
+    values = np.asarray(strengths, dtype=np.float64)
     if values.ndim != 2 or values.shape[0] != values.shape[1] or len(values) < 2:
         found = f"shape {values.shape}"
     elif not np.array_equal(values, values.T):
@@ -262,7 +262,7 @@ def _upper(matrix: Any, name: str) -> Array:
     raise validation.InputError(
         "not-a-symmetric-matrix",
         "{name} must be a symmetric matrix over at least two nodes; found {found}. Pass an array "
-        "of shape (D, D), a BinaryField or a fitted estimator.",
+        "of shape (D, D), a field or a fitted estimator.",
         name=name,
         found=found,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import singledispatch
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -11,9 +12,13 @@ from slabfield import validation
 from slabfield.datasets.gibbs_runs import neighbor_lists
 from slabfield.evaluate.fields import Array, Evaluable, as_fields, check_rows, log_mean_exp
 from slabfield.inference import elimination, enumeration
+from slabfield.inference.level_gibbs_runs import neighbor_table
 from slabfield.kernels.annealing import anneal
+from slabfield.kernels.energy_gibbs import anneal_levels
 from slabfield.kernels.gibbs import new_streams
+from slabfield.models.energy_field import EnergyField
 from slabfield.models.field import BinaryField
+from slabfield.models.protocol import Field, n_joint_states
 
 Method = Literal["auto", "enumeration", "elimination", "annealing"]
 RandomState = int | np.random.Generator | None
@@ -73,7 +78,7 @@ class LogLikelihood(NamedTuple):
 
 
 def log_partition(
-    field: BinaryField,
+    field: Field,
     method: Method = "auto",
     random_state: RandomState = None,
     *,
@@ -86,11 +91,12 @@ def log_partition(
 
     Parameters
     ----------
-    field : BinaryField
+    field : BinaryField or LevelField
         The field.
     method : {"auto", "enumeration", "elimination", "annealing"}
-        "auto" enumerates up to 20 nodes, else uses variable elimination if the tables fit the
-        memory limit, and else annealed importance sampling.
+        "auto" enumerates up to 1,048,576 joint states (20 binary nodes, 12 of three levels), else
+        uses variable elimination if the tables fit the memory limit, and else annealed importance
+        sampling.
     random_state : int, numpy.random.Generator or None
         Source of randomness of "annealing".
     memory_limit : int
@@ -119,7 +125,8 @@ def log_partition(
     True
     """
     validation.check_choice("method", method, get_args(Method))
-    if method == "enumeration" or (method == "auto" and field.n_nodes <= enumeration.MAX_NODES):
+    small = n_joint_states(field) <= enumeration.MAX_STATES
+    if method == "enumeration" or (method == "auto" and small):
         return LogPartition(enumeration.log_partition(field), 0.0, "enumeration", np.inf)
     if method != "annealing":
         try:
@@ -150,10 +157,10 @@ def log_likelihood(
 
     Parameters
     ----------
-    model : BinaryField, fitted estimator, or sequence of these
+    model : BinaryField or LevelField, fitted estimator, or sequence of these
         A sequence is a mixture: probabilities are averaged, not their logarithms.
     rows : array of shape (N, D)
-        States, 0 or 1.
+        States: codes 0, 1, ...
     method, random_state, memory_limit, n_particles, n_temperatures, n_sweeps
         How normalizing constants are computed, as in `log_partition`.
 
@@ -172,7 +179,7 @@ def log_likelihood(
     ('elimination', (5,), 0.0)
     """
     fields = as_fields(model)
-    states = check_rows(rows, fields[0].n_nodes)
+    states = check_rows(rows, fields[0].n_states)
     rng = np.random.default_rng(random_state)
     constants = [
         log_partition(
@@ -195,36 +202,64 @@ def log_likelihood(
 
 
 def _annealed(
-    field: BinaryField,
+    field: Field,
     rng: np.random.Generator,
     n_particles: int,
     n_temperatures: int,
     n_sweeps: int,
 ) -> LogPartition:
-    base = _independent(field)
+    ladder = np.linspace(0.0, 1.0, n_temperatures + 1)
+    base_value, log_weight = anneal_weights(field, rng, n_particles, ladder, n_sweeps)
+    relative = np.exp(log_weight - log_weight.max())
+    mean = relative.mean()
+    error = relative.std(ddof=1) / (mean * np.sqrt(n_particles))
+    value = base_value + log_weight.max() + np.log(mean)
+    effective = relative.sum() ** 2 / (relative**2).sum()
+    return LogPartition(float(value), float(error), "annealing", float(effective))
+
+
+@singledispatch
+def anneal_weights(
+    field: Field, rng: np.random.Generator, n_particles: int, ladder: Array, n_sweeps: int
+) -> tuple[float, Array]:
+    """Return log Z of the independent field at the start, and log weights of annealed particles.
+
+    In that field every node has the energies of its levels with each neighbor averaged over its own
+    levels, so that it does not depend on how levels are coded. A mean-field start would converge to
+    one of several modes: on lattices with Ising couplings of standard deviation 1, the resulting
+    log Z was too low by 1. Energies are clipped because a start that is too concentrated does not
+    cover the field.
+    """
+    energies = EnergyField.of(field)
+    sizes = energies.n_states
+    averaged = energies.pair @ (1.0 / np.repeat(sizes, sizes))
+    base = energies.node + averaged
+    base -= np.repeat(np.maximum.reduceat(base, energies.start[:-1]), sizes)
+    base = np.maximum(base, -MAX_BASE_BIAS)
+    states = np.empty((energies.n_nodes, n_particles), np.uint8)
+    for i, (begin, end) in enumerate(zip(energies.start[:-1], energies.start[1:], strict=True)):
+        share = np.exp(base[begin:end])
+        states[i] = rng.choice(end - begin, n_particles, p=share / share.sum())
+    log_weight = np.zeros(n_particles)
+    anneal_levels(
+        states, energies.start, base, energies.node, energies.pair,
+        *neighbor_table(energies.edges), ladder, n_sweeps, rng, log_weight,
+    )  # fmt: skip
+    return float(np.log(np.add.reduceat(np.exp(base), energies.start[:-1])).sum()), log_weight
+
+
+@anneal_weights.register
+def _(
+    field: BinaryField, rng: np.random.Generator, n_particles: int, ladder: Array, n_sweeps: int
+) -> tuple[float, Array]:
+    # the same independent field: couplings are dropped on the Ising scale
+    base = np.clip(2 * field.to_ising()[0], -MAX_BASE_BIAS, MAX_BASE_BIAS)
     probability = 1 / (1 + np.exp(-base))
     states = (rng.random((field.n_nodes, n_particles)) < probability[:, None]).astype(np.float32)
     neighbors, weights, degree = neighbor_lists(field)
     log_weight = np.zeros(n_particles)
     anneal(
-        states, base, np.array(field.bias), neighbors, weights, degree,
-        np.linspace(0.0, 1.0, n_temperatures + 1), n_sweeps, new_streams(n_particles, rng),
-        log_weight,
+        states, base, np.array(field.bias), neighbors, weights, degree, ladder, n_sweeps,
+        new_streams(n_particles, rng), log_weight,
     )  # fmt: skip
-    relative = np.exp(log_weight - log_weight.max())
-    mean = relative.mean()
-    error = relative.std(ddof=1) / (mean * np.sqrt(n_particles))
-    value = np.logaddexp(0.0, base).sum() + log_weight.max() + np.log(mean)
-    effective = relative.sum() ** 2 / (relative**2).sum()
-    return LogPartition(float(value), float(error), "annealing", float(effective))
-
-
-def _independent(field: BinaryField) -> Array:
-    """Biases of the independent field at the start of annealing.
-
-    The couplings are dropped on the Ising scale; on the 0/1 scale this would leave strongly
-    one-sided biases. A mean-field base would converge to one of several modes: on lattices with
-    Ising couplings of standard deviation 1, the resulting log Z was too low by 1. Biases are
-    clipped because a base distribution that is too concentrated does not cover the field.
-    """
-    return np.asarray(np.clip(2 * field.to_ising()[0], -MAX_BASE_BIAS, MAX_BASE_BIAS))
+    return float(np.logaddexp(0.0, base).sum()), log_weight

@@ -15,7 +15,7 @@ from slabfield.evaluate.conditional_likelihood import (
 )
 from slabfield.evaluate.prediction import node_probabilities
 from slabfield.evaluate.sampling import sample_rows
-from slabfield.models.field import BinaryField
+from slabfield.models.protocol import Field
 
 Array = NDArray[np.float64]
 
@@ -24,7 +24,8 @@ class PredictiveModel:
     """A field or a mixture of fields, with the encoder of the table that it was learned from.
 
     Fitted estimators and posteriors inherit from this class. Rows that they are given are encoded
-    like the fitted table. Arrays that they return hold codes; data frames hold labels.
+    like the fitted table. Arrays that they return hold codes, 0 for the first label of a variable,
+    1 for the second, and so on; data frames hold labels.
 
     Examples
     --------
@@ -50,11 +51,11 @@ class PredictiveModel:
         """Return the encoder of the fitted table."""
         raise NotImplementedError
 
-    def _fields(self) -> Sequence[BinaryField]:
+    def _fields(self) -> Sequence[Field]:
         """Return the fields whose probabilities are averaged."""
         raise NotImplementedError
 
-    def _sampled_fields(self) -> Sequence[BinaryField]:
+    def _sampled_fields(self) -> Sequence[Field]:
         """Return the fields from which new rows are sampled."""
         return self._fields()
 
@@ -102,8 +103,9 @@ class PredictiveModel:
         """Sample new rows; with a posterior, from its predictive distribution.
 
         Every row comes from the field of one posterior draw (of at most 500, chosen at random);
-        a baseline has one field. Rows are exact samples where the field has at most 12 nodes or a
-        small treewidth; elsewhere each is the last state of a Gibbs run of 1,000 sweeps.
+        a baseline has one field. Rows are exact samples where the field has at most 4,096 joint
+        states (12 binary nodes) or a small treewidth; elsewhere each is the last state of a Gibbs
+        run of 1,000 sweeps.
 
         Parameters
         ----------
@@ -117,7 +119,7 @@ class PredictiveModel:
         Returns
         -------
         array of uint8, shape (n, D), or DataFrame
-            Codes 0 and 1 in an array, labels in a data frame.
+            Codes 0, 1, ... in an array, labels in a data frame.
         """
         variables = self._encoder().variables
         n = validation.check_positive_int("n", n)
@@ -133,13 +135,13 @@ class PredictiveModel:
         as_frame: bool = False,
         progress: bool = False,
     ) -> Any:
-        """Probability that nodes are 1, given the known entries of the rest of their row.
+        """Probabilities of the levels of nodes, given the known entries of the rest of their row.
 
         Entries are unknown if they are missing (NaN or None), True in the mask, or of one of
-        ``nodes``; the prediction of a node sums out the other unknown entries: exactly where at
-        most 16 of them are connected by edges, and else by Gibbs sampling. With no unknown
-        entries, every node is predicted from all others. With a posterior, probabilities are
-        averaged over draws.
+        ``nodes``; the prediction of a node sums out the other unknown entries: exactly where those
+        connected by edges have at most 65,536 joint states (16 binary nodes, 10 of three levels),
+        and else by Gibbs sampling. With no unknown entries, every node is predicted from all
+        others. With a posterior, probabilities are averaged over draws.
 
         Parameters
         ----------
@@ -150,14 +152,21 @@ class PredictiveModel:
         mask : array of bool, shape (N, D), optional
             True for entries to be treated as unknown.
         as_frame : bool
-            Return a pandas data frame with the names of the nodes and the index of X.
+            Return a pandas data frame with the names of the nodes and the index of X. Where some
+            node has more than two levels, its columns are pairs of a node and a label.
         progress : bool
             Write the time left to standard error, every five seconds.
 
         Returns
         -------
         array of shape (N, D), or (N, number of named nodes), or DataFrame
-            Probabilities of the label coded 1, the second of the variable's labels.
+            If all nodes of the model have two levels: probabilities of the label coded 1, the
+            second of the variable's labels.
+        array of shape (N, K), list of such arrays, or DataFrame
+            If some node of the model has more levels: probabilities of all levels of each node, in
+            the order of the variable's labels. A single node, ``nodes="mood"``, has an array;
+            several nodes, ``nodes=["mood"]`` or None, have a list of arrays, as in scikit-learn's
+            classifiers of several outputs.
         """
         variables = self._encoder().variables
         indices = None if nodes is None else self._node_indices("nodes", nodes)
@@ -169,12 +178,11 @@ class PredictiveModel:
         found = node_probabilities(
             self._fields(), rows, unknown, indices, random_state=0, progress=progress
         )
-        if not as_frame:
-            return found
-        import pandas as pd
-
-        names = [variables[i].name for i in indices or range(len(variables))]
-        return pd.DataFrame(found, columns=names, index=_index_of(X))
+        if as_frame:
+            return _as_frame(found, [variables[i] for i in indices or range(len(variables))], X)
+        if isinstance(found, list) and not _is_several(nodes) and nodes is not None:
+            return found[0]
+        return found
 
     def predict(
         self,
@@ -200,14 +208,17 @@ class PredictiveModel:
         Returns
         -------
         array of uint8, shape (N, D), or (N, number of named nodes), or DataFrame
-            Codes 0 and 1 in an array, labels in a data frame.
+            Codes 0, 1, ... in an array, labels in a data frame.
         """
         variables = self._encoder().variables
-        probability = self.predict_proba(X, nodes, mask, progress=progress)
-        codes = (probability > 0.5).astype(np.uint8)
+        named = None if nodes is None else self._node_indices("nodes", nodes)
+        found = self.predict_proba(X, named, mask, progress=progress)
+        if isinstance(found, list):
+            codes = np.column_stack([each.argmax(axis=1) for each in found]).astype(np.uint8)
+        else:
+            codes = (found > 0.5).astype(np.uint8)
         if not as_frame:
             return codes
-        named = None if nodes is None else self._node_indices("nodes", nodes)
         shown = variables if named is None else [variables[i] for i in named]
         return _labeled(codes, shown, _index_of(X))
 
@@ -221,8 +232,9 @@ class PredictiveModel:
         X : array or data frame of shape (N, D)
             Rows, with the same columns as the fitted table.
         group : name, number, list of these, or int array of shape (N, g), optional
-            The nodes of the group, the same for all rows or one set per row; at most 16. None
-            takes all nodes, which gives the log-likelihood.
+            The nodes of the group, the same for all rows or one set per row, with at most 65,536
+            joint states (16 binary nodes, 10 of three levels). None takes all nodes, which gives
+            the log-likelihood.
 
         Returns
         -------
@@ -241,8 +253,7 @@ class PredictiveModel:
 
     def _node_indices(self, what: str, nodes: Any) -> list[int]:
         names = [variable.name for variable in self._encoder().variables]
-        several = isinstance(nodes, (Sequence, np.ndarray)) and not isinstance(nodes, str)
-        asked = nodes if several else [nodes]
+        asked = nodes if _is_several(nodes) else [nodes]
         indices = [validation.find_node(what, node, names) for node in asked]
         if not indices or len(set(indices)) < len(indices):
             raise validation.InputError(
@@ -254,6 +265,23 @@ class PredictiveModel:
                 example=validation.Parameter(what, [names[0]]),
             )
         return indices
+
+
+def _is_several(nodes: Any) -> bool:
+    """Whether nodes are a list of nodes, and not the name or number of one."""
+    return isinstance(nodes, (Sequence, np.ndarray)) and not isinstance(nodes, str)
+
+
+def _as_frame(found: Any, variables: Sequence[encoding.Variable], X: Any) -> Any:
+    """Return a data frame of probabilities: a column for each node, or for each of its levels."""
+    import pandas as pd
+
+    names = [variable.name for variable in variables]
+    if not isinstance(found, list):
+        return pd.DataFrame(found, columns=names, index=_index_of(X))
+    pairs = [(variable.name, label) for variable in variables for label in variable.labels]
+    columns = pd.MultiIndex.from_tuples(pairs, names=["node", "label"])
+    return pd.DataFrame(np.hstack(found), columns=columns, index=_index_of(X))
 
 
 def _labeled(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from functools import singledispatch
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +13,15 @@ from slabfield import validation
 from slabfield.datasets.gibbs_runs import GibbsRuns
 from slabfield.evaluate.fields import Evaluable, as_fields
 from slabfield.inference import elimination, enumeration
+from slabfield.inference.level_gibbs_runs import LevelGibbsRuns
 from slabfield.models.field import BinaryField
+from slabfield.models.protocol import Field, n_joint_states
 
 MOST_FIELDS = 500
 """Upper limit on the fields of a mixture that are sampled."""
 
-MOST_ENUMERATED = 12
-"""Largest number of nodes that is enumerated; larger fields use variable elimination."""
+MOST_STATES = 2**12
+"""Largest number of joint states that are enumerated; larger fields use variable elimination."""
 
 MEMORY_LIMIT = 2**24
 """Bytes of elimination tables above which a field is sampled by Gibbs runs."""
@@ -30,13 +33,13 @@ N_SWEEPS = 1_000
 def sample_rows(model: Evaluable, n_rows: int, random_state: Any = None) -> NDArray[np.uint8]:
     """Sample rows from a field, or from a mixture of fields.
 
-    Samples are exact where the field has at most 12 nodes, or a treewidth small enough for
-    variable elimination in 16 MB. Elsewhere each row is the last state of its own Gibbs run, of
+    Samples are exact where the field has at most 4,096 joint states, or a treewidth small enough
+    for variable elimination in 16 MB. Elsewhere each row is the last state of its own Gibbs run, of
     1,000 sweeps from a uniformly random state.
 
     Parameters
     ----------
-    model : BinaryField, fitted estimator, or sequence of these
+    model : BinaryField or LevelField, fitted estimator, or sequence of these
         A sequence is a mixture, of which up to 500 fields, chosen at random, are used.
     n_rows : int
         Number of rows.
@@ -46,7 +49,7 @@ def sample_rows(model: Evaluable, n_rows: int, random_state: Any = None) -> NDAr
     Returns
     -------
     array of uint8, shape (n_rows, D)
-        The rows, in random order.
+        The rows, in random order: codes 0, 1, ...
 
     Examples
     --------
@@ -73,12 +76,32 @@ def sample_rows(model: Evaluable, n_rows: int, random_state: Any = None) -> NDAr
     return rows
 
 
-def _sample(field: BinaryField, n_rows: int, rng: np.random.Generator) -> NDArray[np.uint8]:
-    if field.n_nodes <= MOST_ENUMERATED:
+class Runs(Protocol):
+    """Gibbs runs; ``states`` is (D, n_runs)."""
+
+    states: Any
+
+    def advance(self, field: Any, n_sweeps: int) -> None:
+        """Run Gibbs sweeps of all states under the field."""
+
+
+@singledispatch
+def new_gibbs_runs(field: Field, n_runs: int, rng: np.random.Generator) -> Runs:
+    """Return Gibbs runs for a field and others over the same nodes."""
+    return LevelGibbsRuns(field.n_states, n_runs, rng)
+
+
+@new_gibbs_runs.register
+def _(field: BinaryField, n_runs: int, rng: np.random.Generator) -> Runs:
+    return GibbsRuns(field.n_nodes, n_runs, rng)
+
+
+def _sample(field: Field, n_rows: int, rng: np.random.Generator) -> NDArray[np.uint8]:
+    if n_joint_states(field) <= MOST_STATES:
         return enumeration.sample(field, n_rows, rng)
     try:
         return elimination.sample(field, n_rows, rng, memory_limit=MEMORY_LIMIT)
     except elimination.TableTooLargeError:
-        runs = GibbsRuns(field.n_nodes, n_rows, rng)
+        runs = new_gibbs_runs(field, n_rows, rng)
         runs.advance(field, N_SWEEPS)
         return np.ascontiguousarray(runs.states.T.astype(np.uint8))

@@ -1,1 +1,1 @@
-"""Exact inference: enumeration of small fields, variable elimination at small treewidth."""
+"""Inference in a given field: enumeration, variable elimination at small treewidth, Gibbs runs."""

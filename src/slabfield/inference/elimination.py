@@ -1,17 +1,19 @@
 """Exact inference in fields of small treewidth, by variable elimination.
 
 Nodes are summed out one at a time, in the order of an `EliminationPlan` (see
-``elimination_order``). Each step keeps the table of log odds of the node given its separator. The
-backward pass needs no more than these to sample a state or to compute marginals. Tables hold
-logarithms, so that nothing overflows.
+``elimination_order``). Each step keeps tables of the log odds of the node's states 1, 2, ...
+against state 0, given its separator. The backward pass needs no more than these to sample a state
+or to compute marginals. Tables hold logarithms, so that nothing overflows.
 
-In a table over a separator (s_0, s_1, ...), bit i of the index is the state of s_i. A separator
-lists the node that is eliminated first last, so that this node splits the table into two halves.
+In a table over a separator (s_0, s_1, ...), digit i of the index is the state of s_i. A separator
+lists the node that is eliminated first last, so that the states of this node split the table into
+contiguous parts.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -27,13 +29,14 @@ from slabfield.inference.elimination_order import (
     refuse_large,
 )
 from slabfield.inference.factor_tables import (
+    additive,
     joint_probabilities,
-    linear,
     present_sums,
     runs,
     sum_out,
 )
 from slabfield.models.field import BinaryField
+from slabfield.models.protocol import Field
 from slabfield.validation import check_positive_int
 
 __all__ = [
@@ -65,12 +68,12 @@ class Marginals(NamedTuple):
     """Mean of x_i x_j of each requested pair, shape (P,)."""
 
 
-def log_partition(field: BinaryField, memory_limit: int = MEMORY_LIMIT) -> float:
+def log_partition(field: Field, memory_limit: int = MEMORY_LIMIT) -> float:
     """Logarithm of the normalizing constant.
 
     Parameters
     ----------
-    field : BinaryField
+    field : Field
         Any number of nodes, with a treewidth that fits the limit.
     memory_limit : int
         Upper limit on the bytes of all tables; a field that needs more is refused with
@@ -84,7 +87,7 @@ def log_partition(field: BinaryField, memory_limit: int = MEMORY_LIMIT) -> float
 def marginals(
     field: BinaryField, pairs: ArrayLike | None = None, memory_limit: int = MEMORY_LIMIT
 ) -> Marginals:
-    """Mean of every node, of every edge, and of any other requested pairs.
+    """Mean of every node, of every edge, and of any other requested pairs, of a binary field.
 
     Parameters
     ----------
@@ -117,13 +120,13 @@ def marginals(
 
 
 def sample(
-    field: BinaryField, n: int, rng: np.random.Generator, memory_limit: int = MEMORY_LIMIT
+    field: Field, n: int, rng: np.random.Generator, memory_limit: int = MEMORY_LIMIT
 ) -> NDArray[np.uint8]:
     """Independent exact draws: eliminate forward, then sample the nodes in the opposite order.
 
     Parameters
     ----------
-    field : BinaryField
+    field : Field
         Any number of nodes, with a treewidth that fits the limit.
     rng : numpy.random.Generator
         Source of randomness; n uniform numbers are taken from it for each node.
@@ -139,27 +142,43 @@ def sample(
     chosen = plan(field, memory_limit)
     refuse_large(chosen, chosen.sample_bytes, memory_limit)
     log_odds = _forward(field, chosen, keep=True)[1]
+    n_states = field.n_states
     states = np.empty((field.n_nodes, n), dtype=np.uint8)
     index = np.empty(n, dtype=np.int64)
     for node, separator in zip(reversed(chosen.order), reversed(chosen.separators), strict=True):
         index[:] = 0
         for other in reversed(separator):
-            index <<= 1
-            index |= states[other]
-        probability = np.exp(-np.logaddexp(0.0, -log_odds.pop()[index]))
-        states[node] = rng.random(n) < probability
+            index *= n_states[other]
+            index += states[other]
+        states[node] = _draw_states([odds[index] for odds in log_odds.pop()], rng.random(n))
     return np.ascontiguousarray(states.T)
 
 
-def _forward(field: BinaryField, chosen: EliminationPlan, keep: bool) -> tuple[float, list[Array]]:
+def _draw_states(log_odds: list[Array], uniform: Array) -> NDArray[np.uint8]:
+    """Draw states from their log odds against state 0: how many a have u < P(x >= a)."""
+    at_least = list(accumulate(reversed(log_odds), np.logaddexp))[::-1]
+    drawn, below = np.zeros(uniform.size, np.uint8), np.zeros(uniform.size)
+    for state, log_weight in enumerate(log_odds):
+        drawn += uniform < np.exp(-np.logaddexp(0.0, below - at_least[state]))
+        below = np.logaddexp(below, log_weight)
+    return drawn
+
+
+def _forward(field: Field, chosen: EliminationPlan, keep: bool) -> tuple[float, list[list[Array]]]:
     """Sum out all nodes; return log Z and, with ``keep``, the log odds of every step."""
-    total, kept = 0.0, []
+    total, kept, n_states = 0.0, [], field.n_states.tolist()
     incoming: defaultdict[int, list[tuple[Separator, Array]]] = defaultdict(list)
     for node, separator in zip(chosen.order, chosen.separators, strict=True):
-        own = field.coupling[node, list(separator)]
-        message, odds = _sum_node(field.bias[node], own, separator, incoming.pop(node, []), keep)
-        if odds is not None:
+        pairs = [field.pair_energy(node, other) for other in separator]
+        tables = [
+            additive(energy, [pair[state] for pair in pairs])
+            for state, energy in enumerate(field.node_energy(node))
+        ]
+        _add_messages(tables, separator, incoming.pop(node, []), n_states)
+        message, odds = _sum_states(tables, keep)
+        if keep:
             kept.append(odds)
+        del tables, odds
         if separator:
             incoming[separator[-1]].append((separator[:-1], message))
         else:
@@ -167,40 +186,45 @@ def _forward(field: BinaryField, chosen: EliminationPlan, keep: bool) -> tuple[f
     return total, kept
 
 
-def _sum_node(
-    bias: float,
-    coupling: Array,
+def _add_messages(
+    tables: list[Array],
     separator: Separator,
     messages: list[tuple[Separator, Array]],
-    keep: bool,
-) -> tuple[Array, Array | None]:
-    """Sum out one node; return the message to its separator and, with ``keep``, its log odds."""
-    absent, present = np.zeros(2 ** len(separator)), linear(bias, coupling)
+    n_states: list[int],
+) -> None:
+    """Add the messages to a node to its tables, one of each of its states."""
     while messages:
         subset, message = messages.pop()
-        inside, sizes = runs(separator, subset)
-        for table, half in zip((absent, present), message.reshape(2, -1), strict=True):
+        inside, sizes = runs(separator, subset, n_states)
+        for table, part in zip(tables, message.reshape(len(tables), -1), strict=True):
             view = table.reshape(sizes)
-            np.add(view, half.reshape(np.where(inside, sizes, 1)), out=view)
-    if not keep:
-        return np.logaddexp(absent, present, out=absent), None
-    return np.logaddexp(absent, present), np.subtract(present, absent, out=present)
+            np.add(view, part.reshape(np.where(inside, sizes, 1)), out=view)
 
 
-def _backward(chosen: EliminationPlan, log_odds: list[Array]) -> Array:
-    """Pair means of all nodes that share a table, from the log odds; NaN elsewhere.
+def _sum_states(tables: list[Array], keep: bool) -> tuple[Array, list[Array]]:
+    """Sum out a node; return the message to its separator and, with ``keep``, its log odds."""
+    first, *others = tables
+    total = first.copy() if keep else first
+    for table in others:
+        np.logaddexp(total, table, out=total)
+    return total, [np.subtract(table, first, out=table) for table in others] if keep else []
+
+
+def _backward(chosen: EliminationPlan, log_odds: list[list[Array]]) -> Array:
+    """Pair means of all binary nodes that share a table, from the log odds; NaN elsewhere.
 
     The last member of a separator is its *parent*. A separator is a subset of its parent's clique
     (the parent and its own separator), whose joint probabilities are already computed.
     """
     pair_mean = np.full((len(chosen.order),) * 2, np.nan)
+    n_states = [2] * len(chosen.order)
     n_children = Counter(separator[-1] for separator in chosen.separators if separator)
     cliques: dict[int, tuple[Separator, Array]] = {}
     for node, separator in zip(reversed(chosen.order), reversed(chosen.separators), strict=True):
         marginal = np.ones(1)
         if separator:
             parent = separator[-1]
-            marginal = sum_out(*cliques[parent], separator)
+            marginal = sum_out(*cliques[parent], separator, n_states)
             n_children[parent] -= 1
             if not n_children[parent]:
                 del cliques[parent]

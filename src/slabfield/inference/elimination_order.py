@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from math import prod
 from typing import NamedTuple
 
-from slabfield.models.field import BinaryField
+from slabfield.inference.factor_tables import readable_count
+from slabfield.models.protocol import Field
 from slabfield.validation import check_positive_int
 
 Separator = tuple[int, ...]
@@ -33,9 +35,9 @@ class TableTooLargeError(ValueError):
         super().__init__(
             f"Variable elimination of this field of {n_nodes} nodes does not fit the memory "
             f"limit; it needs at least {readable_bytes(needed_bytes)} (a table of "
-            f"2^{largest_table.bit_length() - 1} numbers and those kept beside it) and the limit "
-            f"is {readable_bytes(memory_limit)}. Raise memory_limit if the machine has the memory; "
-            "otherwise exact inference is out of reach here: use Gibbs sampling."
+            f"{readable_count(largest_table)} numbers and those kept beside it) and the limit is "
+            f"{readable_bytes(memory_limit)}. Raise memory_limit if the machine has the "
+            "memory; otherwise exact inference is out of reach here: use Gibbs sampling."
         )
 
 
@@ -52,24 +54,22 @@ class EliminationPlan(NamedTuple):
     """Peak memory of the tables in `sample`, without the draws, in bytes."""
     marginals_bytes: int
     """Peak memory of the tables in `marginals`, in bytes."""
+    largest_table: int
+    """Numbers in the largest table over a separator."""
 
     @property
     def width(self) -> int:
         """Number of nodes in the largest separator."""
         return max(map(len, self.separators), default=0)
 
-    @property
-    def largest_table(self) -> int:
-        """Numbers in the largest table, 2^width."""
-        return 1 << self.width
 
-
-def plan(field: BinaryField, memory_limit: int | None = None) -> EliminationPlan:
+def plan(field: Field, memory_limit: int | None = None) -> EliminationPlan:
     """Choose an elimination order and predict its memory, without doing the elimination.
 
     The order is that of greedy min-fill (first the node whose elimination joins the fewest pairs
     of its neighbors; of equal ones the lowest index), or the order of the node indices where that
-    needs smaller tables, as it does on lattices. It depends on the graph alone.
+    needs smaller tables, as it does on lattices. It depends only on the graph and on the numbers of
+    states.
 
     Parameters
     ----------
@@ -83,17 +83,20 @@ def plan(field: BinaryField, memory_limit: int | None = None) -> EliminationPlan
         The order, its separators, its width and the memory that each use of it needs.
     """
     limit = check_positive_int("memory_limit", memory_limit, allow_none=True)
-    neighbors = _neighbor_masks(field)
+    neighbors, n_states = _neighbor_masks(field), field.n_states.tolist()
     candidates = (_min_fill(neighbors), _in_order(neighbors, range(field.n_nodes)))
-    tried = [_collect(steps, limit) for steps in candidates]
+    tried = [_collect(steps, n_states, limit) for steps in candidates]
     finished = [steps for steps, complete in tried if complete]
     if limit is not None and not finished:
-        table = min(1 << steps[-1][1].bit_count() for steps, _ in tried)
+        table = min(_table_size(steps[-1][1], n_states) for steps, _ in tried)
         raise TableTooLargeError(BYTES_PER_NUMBER * table, limit, table, field.n_nodes)
-    return _sized(min(finished, key=lambda steps: sum(1 << mask.bit_count() for _, mask in steps)))
+    smallest = min(
+        finished, key=lambda steps: sum(_table_size(mask, n_states) for _, mask in steps)
+    )
+    return _sized(smallest, n_states)
 
 
-def follow(field: BinaryField, order: Sequence[int]) -> EliminationPlan:
+def follow(field: Field, order: Sequence[int]) -> EliminationPlan:
     """Plan the elimination of the nodes in a given order.
 
     Parameters
@@ -106,7 +109,7 @@ def follow(field: BinaryField, order: Sequence[int]) -> EliminationPlan:
     EliminationPlan
         As `plan` returns it.
     """
-    return _sized(list(_in_order(_neighbor_masks(field), order)))
+    return _sized(list(_in_order(_neighbor_masks(field), order)), field.n_states.tolist())
 
 
 def refuse_large(chosen: EliminationPlan, needed_bytes: int, memory_limit: int) -> None:
@@ -151,75 +154,95 @@ def _in_order(neighbors: Sequence[int], order: Iterable[int]) -> Iterator[Step]:
         yield node, separator
 
 
-def _collect(steps: Iterable[Step], memory_limit: int | None) -> tuple[list[Step], bool]:
+def _collect(
+    steps: Iterable[Step], n_states: Sequence[int], memory_limit: int | None
+) -> tuple[list[Step], bool]:
     """Collect the steps up to the first table over the limit; return whether these are all."""
     taken = []
     for step in steps:
         taken.append(step)
-        table_bytes = BYTES_PER_NUMBER << step[1].bit_count()
+        table_bytes = BYTES_PER_NUMBER * _table_size(step[1], n_states)
         if memory_limit is not None and table_bytes > memory_limit:
             return taken, False
     return taken, True
 
 
-def _sized(steps: Sequence[Step]) -> EliminationPlan:
+def _sized(steps: Sequence[Step], n_states: Sequence[int]) -> EliminationPlan:
     order = tuple(node for node, _ in steps)
     position = {node: i for i, node in enumerate(order)}
     separators = tuple(
         tuple(sorted(_members(mask), key=position.__getitem__, reverse=True)) for _, mask in steps
     )
-    forward = _forward_bytes(order, separators, keep=True)
+    forward = _forward_bytes(order, separators, n_states, keep=True)
     return EliminationPlan(
         order,
         separators,
-        log_partition_bytes=_forward_bytes(order, separators, keep=False),
+        log_partition_bytes=_forward_bytes(order, separators, n_states, keep=False),
         sample_bytes=forward,
-        marginals_bytes=max(forward, _backward_bytes(order, separators)),
+        marginals_bytes=max(forward, _backward_bytes(order, separators, n_states)),
+        largest_table=max((_table_size(mask, n_states) for _, mask in steps), default=1),
     )
 
 
-def _forward_bytes(order: Sequence[int], separators: Sequence[Separator], keep: bool) -> int:
+def _forward_bytes(
+    order: Sequence[int], separators: Sequence[Separator], n_states: Sequence[int], keep: bool
+) -> int:
     """Peak memory of the forward pass, in bytes.
 
-    A step holds two tables in addition to the pending messages and, where log odds are kept, a
-    third for its own message. One table remains as that message, and one as log odds if kept.
+    A step holds a table for each state of its node in addition to the pending messages and, where
+    log odds are kept, one for its own message. One table remains as that message, and the others
+    as log odds if kept.
     """
     peak = messages = kept = 0
     incoming: Counter[int] = Counter()
     for node, separator in zip(order, separators, strict=True):
-        table = BYTES_PER_NUMBER << len(separator)
-        peak = max(peak, messages + kept + (3 if keep else 2) * table)
+        table = _table_bytes(separator, n_states)
+        peak = max(peak, messages + kept + (n_states[node] + keep) * table)
         messages -= incoming[node]
         if separator:
             messages += table
             incoming[separator[-1]] += table
-        kept += table if keep else 0
+        kept += (n_states[node] - 1) * table if keep else 0
     return peak
 
 
-def _backward_bytes(order: Sequence[int], separators: Sequence[Separator]) -> int:
+def _backward_bytes(
+    order: Sequence[int], separators: Sequence[Separator], n_states: Sequence[int]
+) -> int:
     """Peak memory of the backward pass, in bytes: log odds and joint tables still needed.
 
-    A step holds the marginal of its separator, the joint table with its node (twice that size)
-    and, for the pair means, tables of half the joint table's size.
+    A step holds the marginal of its separator, the joint table with its node and, for the pair
+    means of binary nodes, tables of half the joint table's size.
     """
-    log_odds = sum(BYTES_PER_NUMBER << len(separator) for separator in separators)
+    log_odds = sum(
+        (n_states[node] - 1) * _table_bytes(separator, n_states)
+        for node, separator in zip(order, separators, strict=True)
+    )
     n_children = Counter(separator[-1] for separator in separators if separator)
     peak = cliques = 0
     size: dict[int, int] = {}
     for node, separator in zip(reversed(order), reversed(separators), strict=True):
-        table = BYTES_PER_NUMBER << len(separator)
-        peak = max(peak, log_odds + cliques + 4 * table)
+        table = _table_bytes(separator, n_states)
+        peak = max(peak, log_odds + cliques + (n_states[node] + 2) * table)
         if separator:
             n_children[separator[-1]] -= 1
             cliques -= 0 if n_children[separator[-1]] else size[separator[-1]]
-        log_odds -= table
-        size[node] = 2 * table
+        log_odds -= (n_states[node] - 1) * table
+        size[node] = n_states[node] * table
         cliques += size[node] if n_children[node] else 0
     return peak
 
 
-def _neighbor_masks(field: BinaryField) -> list[int]:
+def _table_size(mask: int, n_states: Sequence[int]) -> int:
+    """Return the number of joint states of a set of nodes."""
+    return prod(n_states[node] for node in _members(mask))
+
+
+def _table_bytes(separator: Separator, n_states: Sequence[int]) -> int:
+    return BYTES_PER_NUMBER * prod(n_states[node] for node in separator)
+
+
+def _neighbor_masks(field: Field) -> list[int]:
     return [sum(1 << int(j) for j in row.nonzero()[0]) for row in field.edges]
 
 
@@ -245,7 +268,7 @@ def _join(masks: list[int], node: int) -> None:
 
 
 def readable_bytes(n_bytes: int) -> str:
-    """Format a number of bytes in full, or as a power of two where that would be too long.
+    """Format a number of bytes.
 
     Examples
     --------
@@ -253,4 +276,4 @@ def readable_bytes(n_bytes: int) -> str:
     >>> readable_bytes(2**30), readable_bytes(2**100)
     ('1,073,741,824 bytes', '2^100 bytes')
     """
-    return f"{n_bytes:,} bytes" if n_bytes < 10**15 else f"2^{n_bytes.bit_length() - 1} bytes"
+    return f"{readable_count(n_bytes)} bytes"

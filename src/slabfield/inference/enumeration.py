@@ -1,8 +1,8 @@
-"""Exact inference in small fields, from the table of all 2^D states.
+"""Exact inference in small fields, from the table of all joint states.
 
-Bit i of a state's index is node i: index 5 = 101 in binary is the state in which nodes 0 and 2
-are 1. Tables are built by doubling and summed by halving, so that every function here makes a few
-passes over 2^D numbers and holds only a few such tables.
+Digit i of a state's index is node i: with binary nodes, index 5 = 101 is the state in which nodes 0
+and 2 are 1. Tables grow by one node at a time, so that every function here makes a few passes over
+all states and holds only a few such tables.
 """
 
 from __future__ import annotations
@@ -10,45 +10,47 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from slabfield.inference.factor_tables import linear, present_sums
+from slabfield.inference.factor_tables import additive, present_sums, readable_count
 from slabfield.models.field import BinaryField
+from slabfield.models.protocol import Field, n_joint_states
 from slabfield.validation import check_positive_int
 
 Array = NDArray[np.float64]
 
 MAX_NODES = 20
-"""Largest number of nodes that is enumerated: a table of 2^20 numbers takes 8 MB."""
+"""Largest number of binary nodes that are enumerated."""
+
+MAX_STATES = 2**MAX_NODES
+"""Largest number of joint states that are enumerated: a table of them takes 8 MB."""
 
 
-def log_partition(field: BinaryField) -> float:
-    r"""Logarithm of the normalizing constant.
-
-    .. math:: \log Z = \log \sum_x \exp(\sum_i b_i x_i + \sum_{i<j} \theta_{ij} x_i x_j)
+def log_partition(field: Field) -> float:
+    """Logarithm of the normalizing constant: the sum of the weights of all states.
 
     Parameters
     ----------
-    field : BinaryField
-        At most ``MAX_NODES`` nodes.
+    field : Field
+        At most ``MAX_STATES`` joint states.
     """
-    log_weights = _log_weights(field)
-    largest = log_weights.max()
-    return float(largest + np.log(np.exp(log_weights - largest).sum()))
+    table = log_weights(field)
+    largest = table.max()
+    return float(largest + np.log(np.exp(table - largest).sum()))
 
 
-def probabilities(field: BinaryField) -> Array:
+def probabilities(field: Field) -> Array:
     """Probability of every state.
 
     Parameters
     ----------
-    field : BinaryField
-        At most ``MAX_NODES`` nodes.
+    field : Field
+        At most ``MAX_STATES`` joint states.
 
     Returns
     -------
-    array of shape (2^D,)
-        Bit i of the index is the state of node i. The sum is 1.
+    array of shape (number of joint states,)
+        Digit i of the index is the state of node i. The sum is 1.
     """
-    table = _log_weights(field)
+    table = log_weights(field)
     table -= table.max()
     np.exp(table, out=table)
     table /= table.sum()
@@ -56,7 +58,7 @@ def probabilities(field: BinaryField) -> Array:
 
 
 def moments(field: BinaryField) -> tuple[Array, Array]:
-    """Mean of every node and of every product of two nodes.
+    """Mean of every node and of every product of two nodes of a binary field.
 
     Parameters
     ----------
@@ -79,15 +81,15 @@ def moments(field: BinaryField) -> tuple[Array, Array]:
     return np.diag(pair_mean).copy(), pair_mean
 
 
-def log_likelihood(field: BinaryField, rows: ArrayLike) -> Array:
+def log_likelihood(field: Field, rows: ArrayLike) -> Array:
     """Exact log probability of each row.
 
     Parameters
     ----------
-    field : BinaryField
-        At most ``MAX_NODES`` nodes.
+    field : Field
+        At most ``MAX_STATES`` joint states.
     rows : array of shape (n, D)
-        States, 0 or 1.
+        States: codes 0, 1, ...
 
     Returns
     -------
@@ -100,22 +102,23 @@ def log_likelihood(field: BinaryField, rows: ArrayLike) -> Array:
             f"The rows of a field of {field.n_nodes} nodes must have that many columns; found an "
             f"array of shape {states.shape}. Pass rows of shape (n, {field.n_nodes})."
         )
-    invalid = states[(states != 0) & (states != 1)]
+    n_states = field.n_states
+    invalid = states[(states < 0) | (states >= n_states) | (states % 1 != 0)]
     if invalid.size:
         raise ValueError(
-            "The rows must hold only 0 and 1; they also hold "
-            f"{np.unique(invalid)[:5].tolist()}. Code the two values of each column as 0 and 1."
+            f"The rows must hold only {_codes(n_states)}; they also hold "
+            f"{np.unique(invalid)[:5].tolist()}. Code the values of each column as 0, 1, ..."
         )
     return field.log_potential(states) - log_partition(field)
 
 
-def sample(field: BinaryField, n: int, rng: np.random.Generator) -> NDArray[np.uint8]:
+def sample(field: Field, n: int, rng: np.random.Generator) -> NDArray[np.uint8]:
     """Independent exact draws.
 
     Parameters
     ----------
-    field : BinaryField
-        At most ``MAX_NODES`` nodes.
+    field : Field
+        At most ``MAX_STATES`` joint states.
     rng : numpy.random.Generator
         Source of randomness; n uniform numbers are taken from it.
 
@@ -129,23 +132,56 @@ def sample(field: BinaryField, n: int, rng: np.random.Generator) -> NDArray[np.u
     cumulative /= cumulative[-1]
     # side="right" skips states of probability 0, and u < 1 keeps the index inside the table.
     index = np.searchsorted(cumulative, rng.random(n), side="right")
-    return ((index[:, None] >> np.arange(field.n_nodes)) & 1).astype(np.uint8)
+    return states_of(index, field.n_states)
 
 
-def _log_weights(field: BinaryField) -> Array:
-    """Unnormalized log probability of all states, by doubling the table once per node."""
-    _refuse_large(field.n_nodes)
-    table = np.zeros(2**field.n_nodes)
+def states_of(index: NDArray[np.int64], n_states: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """Return the states of all nodes, (n, D), at some indices of the table of joint states."""
+    stride = np.concatenate([[1], np.cumprod(n_states)[:-1]])[: len(n_states)].astype(np.int64)
+    return (index[:, None] // stride % n_states).astype(np.uint8)
+
+
+def log_weights(field: Field) -> Array:
+    """Unnormalized log probability of all states.
+
+    Parameters
+    ----------
+    field : Field
+        At most ``MAX_STATES`` joint states.
+
+    Returns
+    -------
+    array of shape (number of joint states,)
+        Digit i of the index is the state of node i.
+    """
+    n_states = n_joint_states(field)
+    _refuse_large(n_states, field.n_nodes)
+    table = np.zeros(n_states)
+    size = 1
     for i in range(field.n_nodes):
-        added = linear(field.bias[i], field.coupling[i, :i])  # contribution of x_i = 1
-        np.add(table[: 2**i], added, out=table[2**i : 2 ** (i + 1)])
+        energy = field.node_energy(i)
+        pairs = [field.pair_energy(i, j) for j in range(i)]
+        for state in reversed(range(energy.size)):
+            own = [pair[state] for pair in pairs]
+            if state or energy[0] or any(term.any() for term in own):
+                added = additive(energy[state], own)
+                np.add(table[:size], added, out=table[state * size : (state + 1) * size])
+        size *= energy.size
     return table
 
 
-def _refuse_large(n_nodes: int) -> None:
-    if n_nodes > MAX_NODES:
+def _refuse_large(n_states: int, n_nodes: int) -> None:
+    if n_states > MAX_STATES:
         raise ValueError(
-            f"Enumeration takes a field of at most {MAX_NODES} nodes; this one has {n_nodes}, "
-            f"which is 2^{n_nodes} states. Use slabfield.inference.elimination, which takes more "
-            "nodes if the graph has a small treewidth, or Gibbs sampling."
+            f"Enumeration takes a field of at most {MAX_STATES:,} joint states, for example "
+            f"{MAX_NODES} binary nodes; this one of {n_nodes} nodes has {readable_count(n_states)} "
+            "states. Use slabfield.inference.elimination, which takes more nodes if the graph has "
+            "a small treewidth, or Gibbs sampling."
         )
+
+
+def _codes(n_states: NDArray[np.int64]) -> str:
+    """Describe the codes that rows may hold."""
+    if np.all(n_states == 2):
+        return "0 and 1"
+    return f"codes from 0 to the number of levels less one ({n_states.tolist()} levels)"

@@ -68,9 +68,19 @@ class BinaryField:
         return int(self.bias.size)
 
     @property
+    def n_states(self) -> NDArray[np.int64]:
+        """Two states for every node."""
+        return np.full(self.n_nodes, 2, dtype=np.int64)
+
+    @property
     def edges(self) -> NDArray[np.bool_]:
         """Which couplings are nonzero, as a symmetric (D, D) matrix."""
         return np.asarray(self.coupling != 0)
+
+    @property
+    def edge_strengths(self) -> Array:
+        """One number for every edge: its coupling, symmetric (D, D)."""
+        return self.coupling
 
     @property
     def n_edges(self) -> int:
@@ -88,6 +98,14 @@ class BinaryField:
         """Biases and couplings of the same field over states in {-1, +1} (equation 4)."""
         bias = [fsum([self.bias[i] / 2, *(self.coupling[i] / 4)]) for i in range(self.n_nodes)]
         return np.array(bias), self.coupling / 4
+
+    def node_energy(self, node: int) -> Array:
+        """Log weight of 0 and of 1 from the bias of a node alone."""
+        return np.array([0.0, self.bias[node]])
+
+    def pair_energy(self, i: int, j: int) -> Array:
+        """Log weight of every two states of a pair from its coupling alone, (2, 2)."""
+        return np.array([[0.0, 0.0], [0.0, self.coupling[i, j]]])
 
     def log_potential(self, rows: ArrayLike) -> Array:
         """Unnormalized log probability of each row of 0/1 states."""

@@ -68,6 +68,18 @@ class LevelField:
         return self.model.interactions.as_matrix(present)
 
     @property
+    def edge_strengths(self) -> Array:
+        """One number for every edge, zero elsewhere, symmetric (D, D).
+
+        The only parameter of an edge, with its sign, or the norm of several.
+        """
+        start = self.model.group_start[:-1]
+        norms = np.sqrt(np.add.reduceat(self.coupling**2, start))
+        single = np.diff(self.model.group_start) == 1
+        values = np.where(single, self.coupling[start], norms)
+        return self.model.interactions.as_matrix(values)
+
+    @property
     def n_edges(self) -> int:
         """Number of edges."""
         return int(np.count_nonzero(self.edges)) // 2

@@ -1,7 +1,8 @@
-"""The protocol of models of fields, whatever their interactions."""
+"""The protocols of models of fields, whatever their interactions, and of fields."""
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -78,3 +79,37 @@ class Model(Protocol):
     def group(self, interaction: int) -> slice:
         """Slice of ``coupling`` that an interaction owns."""
         return self.interactions.group(interaction)
+
+
+class Field(Protocol):
+    """A pairwise field with known parameters: binary, or of nodes with levels.
+
+    Code that takes any field uses only what is named here, or is a generic function of
+    :func:`functools.singledispatch` with a faster version for binary fields.
+    """
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes, D."""
+
+    @property
+    def n_states(self) -> Integers:
+        """Number of states of every node."""
+
+    @property
+    def edges(self) -> NDArray[np.bool_]:
+        """Which pairs have an edge, as a symmetric (D, D) matrix."""
+
+    def node_energy(self, node: int) -> Array:
+        """Log weight of every state of a node from its biases alone, (K,)."""
+
+    def pair_energy(self, i: int, j: int) -> Array:
+        """Log weight of every two states of a pair from its parameters alone, (K_i, K_j)."""
+
+    def log_potential(self, rows: Any) -> Array:
+        """Unnormalized log probability of each row."""
+
+
+def n_joint_states(field: Field) -> int:
+    """Return the number of joint states of all nodes of a field."""
+    return math.prod(field.n_states.tolist())

@@ -1,8 +1,9 @@
-"""Posterior predictive check of pair frequencies."""
+"""Posterior predictive check of pairs of nodes, and of levels."""
 
 from __future__ import annotations
 
-from typing import Any
+from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -14,6 +15,7 @@ from slabfield.plots._style import (
     GREY,
     INK,
     LIMIT_DASHES,
+    MAX_NAME_LENGTH,
     ORANGE,
     PLAIN,
     SMALL,
@@ -23,7 +25,8 @@ from slabfield.plots._style import (
 )
 from slabfield.posterior import Posterior
 from slabfield.posterior.couplings import check_ci_prob
-from slabfield.posterior.predictive import pair_frequencies, replicate_pairs
+from slabfield.posterior.node_names import short_name
+from slabfield.posterior.predictive import TableSummary, replicate_tables, summarize
 from slabfield.validation import check_positive_int
 
 Array = NDArray[np.float64]
@@ -40,12 +43,16 @@ def predictive_check(
 ) -> Axes:
     """Plot how often both nodes of a pair are 1, in the data and in replicated data.
 
+    Where nodes have more than two levels, the association of every pair takes its place: the
+    correlation of the scores of the two nodes, or Cramer's V if one is nominal. Small triangles
+    then are the shares of rows in each level of each node.
+
     Each replicate has as many rows as X, drawn from the field of one posterior draw: exactly up to
-    16 nodes; above, by Gibbs runs that start from fair coin tosses and may miss modes of a
-    multimodal field. A vertical line is the central interval of the replicates. If the pairwise
-    model fits, about ``ci_prob`` of the lines cross the diagonal for new rows, and more for the
-    rows that were fitted. Pairs whose line does not are orange squares; those
-    farthest from the diagonal are named.
+    65,536 joint states (16 binary nodes); above, by Gibbs runs that start from uniformly random
+    states and may miss modes of a multimodal field. A vertical line is the central interval of the
+    replicates. If the pairwise model fits, about ``ci_prob`` of the lines cross the diagonal for
+    new rows, and more for the rows that were fitted. Pairs and levels whose line does not are
+    orange, with black edges; those farthest from the diagonal are named.
 
     Parameters
     ----------
@@ -58,7 +65,7 @@ def predictive_check(
     ci_prob : float
         Share of the replicates in an interval.
     n_named : int
-        Number of pairs named, farthest from the diagonal first.
+        Number of pairs or levels named, farthest from the diagonal first.
     random_state : int
         Seed of the replicates.
     ax : matplotlib Axes, optional
@@ -84,56 +91,105 @@ def predictive_check(
     n_named = check_positive_int("n_named", n_named, low=0)
     random_state = check_positive_int("random_state", random_state, low=0)
     rows = posterior.encoder.transform(X, model="Posterior").rows
-    replicates = replicate_pairs(posterior, len(rows), n_draws, random_state)
-    observed = posterior.interactions.of_matrix(pair_frequencies(rows))
-    replicated = posterior.interactions.of_matrix(replicates.pairs)
-    low, high = np.quantile(replicated, [(1 - ci_prob) / 2, (1 + ci_prob) / 2], axis=0)
-    mean, sd = replicated.mean(axis=0), replicated.std(axis=0)
-    outside = (observed < low) | (observed > high)
+    replicates = replicate_tables(posterior, len(rows), n_draws, random_state).summary
+    points = _points(posterior, summarize(rows, posterior.encoder.variables), replicates)
+    tails = [(1 - ci_prob) / 2, (1 + ci_prob) / 2]
+    low, high = np.quantile(points.replicated, tails, axis=0)
+    mean, sd = points.replicated.mean(axis=0), points.replicated.std(axis=0)
+    outside = (points.observed < low) | (points.observed > high)
     ax = check_panels(ax, 1, (5.6, 5.4))[0]
-    _draw_pairs(ax, observed, mean, low, high, outside)
-    z_score = np.abs(observed - mean) / np.maximum(sd, 1 / (2 * len(rows)))
+    _draw_points(ax, points, mean, low, high, outside)
+    z_score = np.abs(points.observed - mean) / np.maximum(sd, 1 / (2 * len(rows)))
     worst = np.flatnonzero(outside)
     worst = worst[np.argsort(-z_score[worst], kind="stable")][:n_named]
-    _name_worst(ax, edge_names(posterior, worst))
+    n_entries = 2 if points.n_pairs == outside.size else 4  # of the legend
+    _name_worst(ax, _names(posterior, worst, points.n_pairs), 0.96 - 0.05 * n_entries)
     n_outside = int(outside.sum())
-    headline(ax, f"{n_outside} of {observed.size} pairs outside {100 * ci_prob:g}% of replicates")
+    what = "pairs" if points.n_pairs == outside.size else "pairs and levels"
+    headline(ax, f"{n_outside} of {outside.size} {what} outside {100 * ci_prob:g}% of replicates")
     return ax
 
 
-def _draw_pairs(
-    ax: Axes, observed: Array, mean: Array, low: Array, high: Array, outside: NDArray[np.bool_]
+class _Points(NamedTuple):
+    """What is drawn: pairs first, then levels; observed (M,), replicated (n_draws, M)."""
+
+    observed: Array
+    replicated: Array
+    n_pairs: int
+    label: str
+
+
+def _points(posterior: Posterior, observed: TableSummary, replicated: TableSummary) -> _Points:
+    """Return pairs of binary nodes alone; else pairs and the levels of nodes."""
+    of_pairs = posterior.interactions.of_matrix
+    pairs, again = of_pairs(observed.pairs), of_pairs(replicated.pairs)
+    if posterior.model.single_binary:
+        return _Points(pairs, again, pairs.size, "share of rows with both 1, observed")
+    kinds = {variable.is_scored for variable in posterior.encoder.variables}
+    association = {
+        (True,): "correlation", (False,): "Cramer's V", (False, True): "correlation or Cramer's V",
+    }[tuple(sorted(kinds))]  # fmt: skip
+    return _Points(
+        np.concatenate([pairs, observed.nodes]),
+        np.concatenate([again, replicated.nodes], axis=1),
+        pairs.size,
+        f"{association}; share of a level (triangles), observed",
+    )
+
+
+def _names(posterior: Posterior, chosen: NDArray[np.intp], n_pairs: int) -> list[str]:
+    """Names of pairs, and of levels, which come after them."""
+    levels = [
+        short_name(f"{variable.name} = {label}", MAX_NAME_LENGTH)
+        for variable in posterior.encoder.variables
+        for label in variable.labels
+    ]
+    return [
+        edge_names(posterior, [k])[0] if k < n_pairs else levels[k - n_pairs]
+        for k in chosen.tolist()
+    ]
+
+
+def _draw_points(
+    ax: Axes, points: _Points, mean: Array, low: Array, high: Array, outside: NDArray[np.bool_]
 ) -> None:
+    observed, is_pair = points.observed, np.arange(outside.size) < points.n_pairs
+    start = min(1.05 * min(float(observed.min()), float(low.min())), 0.0)
     end = 1.05 * max(float(observed.max()), float(high.max()), 0.01)
-    ax.plot([0, end], [0, end], color=GREY, linewidth=0.8, linestyle=LIMIT_DASHES, zorder=1)
+    ax.plot([start, end], [start, end], color=GREY, lw=0.8, linestyle=LIMIT_DASHES, zorder=1)
     size = float(np.clip(40 / np.sqrt(observed.size), 1.5, 4.5))
     opacity = 0.5 * min(1.0, float(np.sqrt(200 / observed.size)))
-    kinds = ((~outside, BLUE, "o", "within"), (outside, ORANGE, "s", "outside"))
-    for level, (chosen, color, marker, label) in enumerate(kinds):
+    kinds = [(is_pair, "os", "")]
+    if not is_pair.all():
+        kinds = [(is_pair, "os", "pairs "), (~is_pair, "^v", "levels ")]
+    for (some, markers, what), out in product(kinds, (0, 1)):
+        chosen = some & (outside if out else ~outside)
+        marker, color = markers[out], ORANGE if out else BLUE
+        label = what + ("outside" if out else "within")
         x = observed[chosen]
         ax.vlines(
             x, low[chosen], high[chosen], color=color, linewidth=0.3 * size, alpha=opacity,
-            zorder=2 + level,
+            zorder=2 + out,
         )  # fmt: skip
         ax.plot(
-            x, mean[chosen], marker, color=color, markersize=size + level, linestyle="none",
-            label=f"{label} ({chosen.sum()})", zorder=2.5 + level,
-            mec=INK if level else color, mew=0.4,
+            x, mean[chosen], marker, color=color, markersize=size + out, linestyle="none",
+            label=f"{label} ({chosen.sum()})", zorder=2.5 + out,
+            mec=INK if out else color, mew=0.4,
         )  # fmt: skip
-    ax.set_xlim(0, end)
-    ax.set_ylim(0, end)
+    ax.set_xlim(start, end)
+    ax.set_ylim(start, end)
     ax.set_aspect("equal")
-    ax.set_xlabel("share of rows with both 1, observed")
+    ax.set_xlabel(points.label)
     ax.set_ylabel("replicated: mean and interval")
     tidy(ax)
     ax.legend(fontsize=SMALL, frameon=False, loc="upper left")
 
 
-def _name_worst(ax: Axes, names: list[str]) -> None:
-    """List pairs below the legend, where points are rare."""
+def _name_worst(ax: Axes, names: list[str], height: float) -> None:
+    """List pairs and levels below the legend, where points are rare."""
     if names:
         ax.text(
-            0.03, 0.86, "largest deviations:\n" + "\n".join(names), transform=ax.transAxes,
+            0.03, height, "largest deviations:\n" + "\n".join(names), transform=ax.transAxes,
             va="top", fontsize=SMALL, color=INK, zorder=5, **PLAIN,
             bbox={"boxstyle": "round,pad=0.2", "fc": "white", "ec": "none", "alpha": 0.7},
         )  # fmt: skip

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from slabfield.evaluate import log_partition, pseudo_log_likelihood
 from slabfield.inference import enumeration
-from slabfield.posterior.predictive import pair_frequencies, replicate_pairs
+from slabfield.models.protocol import n_joint_states
+from slabfield.posterior.predictive import replicate_tables, summarize
 from slabfield.validation import check_positive_int
 
 if TYPE_CHECKING:
@@ -68,32 +69,49 @@ def _predictive_groups(posterior: Posterior, rows: NDArray[np.uint8]) -> dict[st
     from slabfield.posterior.datatree import edge_coordinates, printable
 
     of_pairs = posterior.interactions.of_matrix
-    observed = pair_frequencies(rows)
+    of_nodes, of_edges, levels, about = _statistics(posterior)
+    observed = summarize(rows, posterior.encoder.variables)
     n_replicates = min(N_REPLICATES, posterior.draws.n_chains * posterior.draws.n_draws)
-    replicates = replicate_pairs(posterior, len(rows), n_replicates, SEED)
-    names = {"node": printable(posterior.feature_names)} | edge_coordinates(posterior)
-    how = "exact draws" if replicates.exact else "states of Gibbs runs"
+    summary, exact = replicate_tables(posterior, len(rows), n_replicates, SEED)
+    nodes = {"node": printable(posterior.feature_names)}
+    names = nodes | levels | edge_coordinates(posterior)
+    column = "level" if levels else "node"
+    how = "exact draws" if exact else "states of Gibbs runs"
     return {
         "observed_data": xr.Dataset(
             {
                 "x": (("row", "node"), rows, {"about": "codes of the labels"}),
-                "node_frequency": (("node",), np.diagonal(observed)),
-                "pair_frequency": (("edge",), of_pairs(observed)),
+                of_nodes: ((column,), observed.nodes),
+                of_edges: (("edge",), of_pairs(observed.pairs)),
             },
             {"row": np.arange(len(rows))} | names,
-            {"about": "the rows; shares of rows in which the node is 1, and both nodes are 1"},
+            {"about": f"the rows; {about}"},
         ),
         "posterior_predictive": xr.Dataset(
             {
-                "node_frequency": (
-                    (*DIMS, "node"), np.diagonal(replicates.pairs, axis1=1, axis2=2)[None]
-                ),
-                "pair_frequency": ((*DIMS, "edge"), of_pairs(replicates.pairs)[None]),
+                of_nodes: ((*DIMS, column), summary.nodes[None]),
+                of_edges: ((*DIMS, "edge"), of_pairs(summary.pairs)[None]),
             },
-            {"chain": [0], "draw": np.arange(len(replicates.pairs))} | names,
-            {"about": f"the same shares in replicated data sets of the same size, {how}"},
+            {"chain": [0], "draw": np.arange(len(summary.nodes))} | names,
+            {"about": f"the same in replicated data sets of the same size, {how}"},
         ),
     }  # fmt: skip
+
+
+def _statistics(posterior: Posterior) -> tuple[str, str, dict[str, list[str]], str]:
+    """Names of what is computed of nodes and of pairs, coordinates of levels, and a description."""
+    from slabfield.posterior.datatree import printable
+
+    if posterior.model.single_binary:
+        about = "shares of rows in which the node is 1, and both nodes are 1"
+        return "node_frequency", "pair_frequency", {}, about
+    about = (
+        "shares of rows in each level; correlation of the scores of two nodes, or Cramer's V where "
+        "one is nominal"
+    )
+    variables = posterior.encoder.variables
+    names = [f"{each.name} = {label}" for each in variables for label in each.labels]
+    return "level_frequency", "pair_association", {"level": printable(names)}, about
 
 
 def _pointwise_groups(
@@ -104,7 +122,7 @@ def _pointwise_groups(
 
     n_draws = check_positive_int("n_draws", n_draws)
     if log_likelihood is None:
-        small = posterior.n_nodes <= enumeration.MAX_NODES
+        small = n_joint_states(posterior.fields()[0]) <= enumeration.MAX_STATES
         log_likelihood = small and posterior.settings.get("engine") != "pseudo"
     draws = posterior.draws
     n_each = min(n_draws, MAX_POINTWISE // len(rows)) // draws.n_chains

@@ -223,10 +223,11 @@ class Posterior(Structure, Networks, Predictions):
             The table that was fitted, whose rows a posterior does not store, or other rows with
             its columns. It adds the groups of data.
         log_likelihood : bool, optional
-            Whether the groups of data include log-likelihoods: by default up to 20 nodes, where
-            they are exact, unless the draws are of the pseudo-likelihood's posterior, of which
-            ``arviz_stats.loo`` would make no sense. Above 20 nodes they are exact if the treewidth
-            is small enough, and else estimates by annealed importance sampling, which take long.
+            Whether the groups of data include log-likelihoods: by default up to 1,048,576 joint
+            states (20 binary nodes), where they are exact, unless the draws are of the
+            pseudo-likelihood's posterior, of which ``arviz_stats.loo`` would make no sense. Above,
+            they are exact if the treewidth is small enough, and else estimates by annealed
+            importance sampling, which take long.
         n_draws : int
             Draws of all chains whose likelihoods are computed, evenly spaced.
 
@@ -239,8 +240,10 @@ class Posterior(Structure, Networks, Predictions):
             ``inclusion`` the inclusion probability of each edge, and the mean of its conditional
             probabilities; ``run`` settings and info as JSON; ``sparse``, if draws are not dense,
             the couplings of present edges. With X, ``observed_data`` has the rows as codes
-            (``x``), and the shares of rows in which nodes, and pairs of nodes, are 1;
-            ``posterior_predictive`` has these shares in data sets simulated from 200 draws.
+            (``x``), and the shares of rows in which nodes, and pairs of nodes, are 1 (where nodes
+            have more than two levels: the shares of rows in each level, and correlations of scores
+            or Cramer's V of pairs); ``posterior_predictive`` has the same of data sets simulated
+            from 200 draws.
             ``pseudo_log_likelihood`` and ``log_likelihood`` have a value for each draw and row;
             ``log_partition`` has log Z of each draw, with its standard error.
 

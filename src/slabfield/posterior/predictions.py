@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import overload
 
 import numpy as np
@@ -11,7 +12,11 @@ from numpy.typing import NDArray
 from slabfield.draws import Draws
 from slabfield.encoding import Encoder
 from slabfield.evaluate import PredictiveModel
+from slabfield.models.binary import BinaryPairwise
 from slabfield.models.field import BinaryField
+from slabfield.models.level_field import LevelField
+from slabfield.models.levels import PairwiseLevels
+from slabfield.models.pairwise import pairwise_model
 from slabfield.posterior.summaries import Summaries
 from slabfield.validation import check_positive_int
 
@@ -24,30 +29,32 @@ MIN_FIELDS = 10
 MAX_ENTRIES = 25_000_000
 """Upper limit on the entries of all their coupling matrices; larger fields use fewer draws."""
 
+PairwiseModel = BinaryPairwise | PairwiseLevels
+PairwiseField = BinaryField | LevelField
 
-class DrawnFields(Sequence[BinaryField]):
+
+class DrawnFields(Sequence[PairwiseField]):
     """Fields of some posterior draws, each made when it is asked for."""
 
-    def __init__(self, draws: Draws, chosen: NDArray[np.int64]) -> None:
-        self.draws, self.chosen = draws, chosen
+    def __init__(self, model: PairwiseModel, draws: Draws, chosen: NDArray[np.int64]) -> None:
+        self.model, self.draws, self.chosen = model, draws, chosen
 
     def __len__(self) -> int:
         return int(self.chosen.size)
 
     @overload
-    def __getitem__(self, index: int) -> BinaryField: ...
+    def __getitem__(self, index: int) -> PairwiseField: ...
     @overload
     def __getitem__(self, index: slice) -> DrawnFields: ...
-    def __getitem__(self, index: int | slice) -> BinaryField | DrawnFields:
+    def __getitem__(self, index: int | slice) -> PairwiseField | DrawnFields:
         if isinstance(index, slice):
-            return DrawnFields(self.draws, self.chosen[index])
-        draw, values = self.chosen[index], self.draws.values
+            return DrawnFields(self.model, self.draws, self.chosen[index])
+        draw, values = self.chosen[index], self.draws.parameters
         begin, end = values.indptr[draw : draw + 2]
-        size = self.draws.bias.shape[-1]
-        coupling = np.zeros((size, size))
-        first, second = self.draws.interactions.ends_of(values.indices[begin:end])
-        coupling[first, second] = values.data[begin:end]
-        return BinaryField(self.draws.bias.reshape(-1, size)[draw], coupling + coupling.T)
+        parameters = np.zeros(values.shape[1])
+        parameters[values.indices[begin:end]] = values.data[begin:end]
+        bias = self.draws.bias.reshape(-1, self.draws.bias.shape[-1])[draw]
+        return self.model.field(bias, parameters)
 
 
 class Predictions(Summaries, PredictiveModel):
@@ -59,7 +66,12 @@ class Predictions(Summaries, PredictiveModel):
 
     encoder: Encoder
 
-    def fields(self, n_fields: int | None = None) -> Sequence[BinaryField]:
+    @cached_property
+    def model(self) -> PairwiseModel:
+        """The pairwise model of the variables, of which every draw is a field."""
+        return pairwise_model(self.encoder.variables)
+
+    def fields(self, n_fields: int | None = None) -> Sequence[PairwiseField]:
         """Fields of evenly spaced posterior draws, for a mixture (the paper's "Bayes").
 
         Parameters
@@ -69,7 +81,7 @@ class Predictions(Summaries, PredictiveModel):
 
         Returns
         -------
-        sequence of BinaryField
+        sequence of BinaryField or LevelField
             One for each of these draws, those of the first chain first.
 
         Examples
@@ -85,14 +97,34 @@ class Predictions(Summaries, PredictiveModel):
         """
         n_fields = check_positive_int("n_fields", n_fields, allow_none=True)
         n_all = self.draws.n_chains * self.draws.n_draws
-        return DrawnFields(self.draws, self.draws.evenly_spaced(n_fields or n_all))
+        return DrawnFields(self.model, self.draws, self.draws.evenly_spaced(n_fields or n_all))
+
+    def mean_field(self, edges: NDArray[np.bool_]) -> PairwiseField:
+        """Field of the mean biases, and of the mean parameters of some edges given presence.
+
+        Parameters
+        ----------
+        edges : array of bool, shape (n_edges,)
+            Which edges the field has, in the order of the interactions.
+
+        Returns
+        -------
+        BinaryField or LevelField
+        """
+        parameters, sizes = self.draws.parameters, np.diff(self.interactions.group_start)
+        total = np.bincount(parameters.indices, parameters.data, minlength=parameters.shape[1])
+        count = np.repeat(np.maximum(self.draws.visits, 1), sizes)
+        mean = np.where(np.repeat(edges, sizes), total / count, 0.0)
+        return self.model.field(self.bias_mean, mean)
 
     def _encoder(self) -> Encoder:
         return self.encoder
 
-    def _fields(self) -> list[BinaryField]:
-        most = MAX_ENTRIES // self.n_nodes**2
+    def _fields(self) -> list[PairwiseField]:
+        # a binary field has D^2 couplings, and the energies of other fields are of all levels
+        size = self.n_nodes if self.model.single_binary else int(self.model.n_states.sum())
+        most = MAX_ENTRIES // size**2
         return list(self.fields(max(MIN_FIELDS, min(N_FIELDS, most))))
 
-    def _sampled_fields(self) -> Sequence[BinaryField]:
+    def _sampled_fields(self) -> Sequence[PairwiseField]:
         return self.fields()
