@@ -9,6 +9,7 @@ import numpy as np
 from slabfield.adaptation.block_schedule import plan_for_particles
 from slabfield.chains.collapsed_chain import CollapsedChain
 from slabfield.configuration import default_exact
+from slabfield.encoding.scores import standard_scores
 from slabfield.kernels.block_particles import GROUPS
 from slabfield.likelihood.blocks import LEAST_TREE_SWEEPS
 from slabfield.likelihood.level_blocks import block_size, level_table
@@ -19,7 +20,6 @@ from slabfield.models.levels import (
     blume_capel_features,
     nominal_features,
     ordinal_features,
-    standard_scores,
 )
 from slabfield.moves.block_sweep import Plan
 from slabfield.moves.chain_state import new_state

@@ -8,12 +8,12 @@ from scipy.stats import chisquare
 
 from slabfield.datasets import SimulatedLevels, make_nominal, make_ordinal
 from slabfield.datasets.level_rows import draw_level_rows
+from slabfield.encoding.scores import standard_scores
 from slabfield.models.level_field import LevelField
 from slabfield.models.levels import (
     PairwiseLevels,
     nominal_features,
     ordinal_features,
-    standard_scores,
 )
 from slabfield.validation import InputError
 

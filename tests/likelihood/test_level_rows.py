@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from slabfield._jit import jit
+from slabfield.encoding.scores import standard_scores
 from slabfield.likelihood.level_rows import evenly_spaced, level_rows
 from slabfield.likelihood.protocols import check_engine, refresh_data
 from slabfield.models.levels import (
@@ -12,7 +13,6 @@ from slabfield.models.levels import (
     blume_capel_features,
     nominal_features,
     ordinal_features,
-    standard_scores,
 )
 from slabfield.moves.block_sweep import requirements
 from slabfield.moves.chain_state import insert, new_state

@@ -12,6 +12,7 @@ from scipy import integrate, optimize, stats
 from slabfield._jit import jit
 from slabfield.chains.collapsed_chain import CollapsedChain
 from slabfield.configuration import pseudo
+from slabfield.encoding.scores import standard_scores
 from slabfield.likelihood.level_rows import level_rows
 from slabfield.likelihood.pseudolikelihood import pseudo_rows
 from slabfield.models.binary import BinaryPairwise
@@ -20,7 +21,6 @@ from slabfield.models.levels import (
     blume_capel_features,
     nominal_features,
     ordinal_features,
-    standard_scores,
 )
 from slabfield.moves.block_sweep import Plan
 from slabfield.moves.chain_state import insert, new_state

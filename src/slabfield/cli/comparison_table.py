@@ -60,7 +60,8 @@ def run_comparison(
         warnings.simplefilter("always", InputWarning)
         coded = code_table(
             table, request.binarize, request.na, na_values=request.na_values,
-            levels=request.levels, kinds="binary",
+            levels=request.levels, kinds=request.kinds,
+            scores=request.scores,
         )  # fmt: skip
         train, test = comparison.split_rows(len(coded.rows), held_out, request.random_state)
         params: dict[str, Any] = request._asdict()

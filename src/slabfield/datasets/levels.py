@@ -12,8 +12,9 @@ from slabfield.datasets.level_rows import LevelMethod, draw_level_rows
 from slabfield.datasets.random_graph import random_edges
 from slabfield.datasets.simulated import N_SWEEPS, RandomState, two_streams
 from slabfield.encoding import Variable
+from slabfield.encoding.scores import standard_scores
 from slabfield.models.level_field import LevelField
-from slabfield.models.levels import PairwiseLevels, standard_scores
+from slabfield.models.levels import PairwiseLevels
 from slabfield.models.pairwise import FEATURES
 from slabfield.models.protocol import Array
 from slabfield.validation import InputError, Parameter, check_number, check_positive_int
@@ -76,7 +77,7 @@ def make_ordinal(
 ) -> SimulatedLevels:
     """Draw a field of ordinal nodes on a random graph, and rows from it.
 
-    Levels have equally spaced scores (:func:`slabfield.models.levels.standard_scores`), and edges
+    Levels have equally spaced scores (:func:`slabfield.encoding.scores.standard_scores`), and edges
     one normal coupling each, of centered scores. Log weights of the levels are normal, so that all
     levels occur in a few hundred rows.
 

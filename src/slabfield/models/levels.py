@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import block_diag
 
-from slabfield.encoding.scores import standard_scores as standard_scores
 from slabfield.models.interactions import Integers, Interactions
 from slabfield.models.level_field import LevelField
 from slabfield.models.loglinear import FeatureTable
@@ -63,8 +62,8 @@ def ordinal_features(scores: ArrayLike) -> NodeFeatures:
 
     Examples
     --------
-    >>> from slabfield.models.levels import ordinal_features, standard_scores
-    >>> ordinal_features(standard_scores(2)).embedding.ravel()
+    >>> from slabfield.models.levels import ordinal_features
+    >>> ordinal_features([0, 1]).embedding.ravel()
     array([0., 1.])
     """
     embedding = np.array(scores, dtype=np.float64)[:, None]
@@ -77,8 +76,8 @@ def blume_capel_features(scores: ArrayLike, positions: ArrayLike, reference: flo
 
     Examples
     --------
-    >>> from slabfield.models.levels import blume_capel_features, standard_scores
-    >>> blume_capel_features(standard_scores(3), range(3), 1).bias
+    >>> from slabfield.models.levels import blume_capel_features
+    >>> blume_capel_features([0, 1, 2], range(3), 1).bias
     array([[-1.,  1.],
            [ 0.,  0.],
            [ 1.,  1.]])
