@@ -101,10 +101,10 @@ def least_attainable(draws: Draws, information: Array) -> Array:
         independent; may be NaN.
     """
     found = _least_of_couplings(draws, information)
+    if draws.interactions.n_parameters == draws.n_edges:
+        return found
     start = draws.interactions.group_start
     several = np.flatnonzero(np.diff(start) > 1)
-    if several.size == 0:
-        return found
     scales = _some_scales(draws.sigma0 if draws.sigma0_nominal is None else draws.sigma0_nominal)
     by_parameter = draws.parameters.tocsc()
     for edge in several:

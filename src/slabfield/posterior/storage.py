@@ -191,9 +191,9 @@ def _whole_groups(
     number: NDArray[np.int32], start: NDArray[np.int64], interactions: Interactions
 ) -> bool:
     """Whether sparse draws have all parameters of their edges, in order, within one draw."""
-    first = interactions.group_start
     if interactions.n_parameters == len(interactions):
         return True
+    first = interactions.group_start
     sizes = np.diff(first)
     edge = np.repeat(np.arange(len(interactions)), sizes)[number]
     begins = np.flatnonzero(number == first[edge])

@@ -163,9 +163,11 @@ class Summaries:
 
         An edge with several parameters owns those of ``interactions.group(edge)``.
         """
-        parameters, start = self.draws.parameters, self.interactions.group_start
+        if self.interactions.n_parameters == len(self.interactions):
+            return self.edge_mean
+        parameters = self.draws.parameters
         total = np.bincount(parameters.indices, parameters.data, minlength=parameters.shape[1])
-        count = np.repeat(self.draws.visits, np.diff(start))
+        count = np.repeat(self.draws.visits, np.diff(self.interactions.group_start))
         mean: Array = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
         return mean
 
