@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001
 # Columns of a table of edges that hold text
 NODES, TEXTS = ("node_1", "node_2"), ("node_1", "node_2", "evidence", "kind")
+NUMBER = re.compile(r"-?\d+(\.\d+)?")
 NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -32,12 +33,17 @@ def write_edges(edges: pd.DataFrame, path: Path) -> None:
 
 
 def write_thresholds(thresholds: pd.DataFrame, path: Path) -> None:
-    """Write the table of thresholds as CSV, with names as in :func:`write_edges`."""
-    _write_table(thresholds, ("node", "level"), path)
+    """Write the table of thresholds as CSV, with names as in :func:`write_edges`.
+
+    Labels that are numbers, such as -1, stay as they are.
+    """
+    labels = thresholds["level"]
+    safe = [label if NUMBER.fullmatch(label) else harmless_name(label) for label in labels]
+    _write_table(thresholds.assign(level=safe), ("node",), path)
 
 
 def _write_table(table: pd.DataFrame, names: Sequence[str], path: Path) -> None:
-    """Write a table as CSV; columns with names are made harmless."""
+    """Write a table as CSV; the names in some columns are made harmless."""
     safe = table.copy()
     for column in names:
         safe[column] = [harmless_name(str(name)) for name in table[column]]
