@@ -61,9 +61,10 @@ def convergence(posterior: Posterior, n_named: int = 5, ax: Any = None) -> NDArr
     """Plot R-hat and effective draws against the limits of ``converged``.
 
     On the left p0, sigma0, the density and the log potential of the data; on the right the biases
-    (thresholds of levels) and the inclusion indicators of edges. Points in the shaded corner at the bottom right are
-    within the limits. The others are orange with a black outline, and the worst are named. Edges
-    that are almost certainly present or absent are pale and hollow; they need not meet the limits.
+    (thresholds of levels) and the inclusion indicators of edges. Points in the shaded corner at the
+    bottom right are within the limits. The others are orange with a black outline, and the worst
+    are named. Edges that are almost certainly present or absent are pale and hollow; they need not
+    meet the limits.
 
     Parameters
     ----------

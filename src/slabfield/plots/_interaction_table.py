@@ -19,6 +19,7 @@ from slabfield.plots._style import (
 )
 from slabfield.posterior import Posterior
 from slabfield.posterior.node_names import short_name
+from slabfield.validation import find_node
 
 # Orange below zero, white at zero, blue above, as the couplings of a network
 SHADES = LinearSegmentedColormap.from_list("slabfield_signed", [ORANGE, "#FFFFFF", BLUE])
@@ -91,11 +92,7 @@ def interaction_table(
     bar.set_label("log weight", size=SMALL, color=GREY)
     bar.ax.tick_params(labelsize=SMALL)
     bar.outline.set_visible(False)
-    headline(ax, _title(posterior, table.index.name, table.columns.name))
-    return ax
-
-
-def _title(posterior: Posterior, first: str, second: str) -> str:
-    i, j = (posterior.feature_names.index(name) for name in (first, second))
+    i, j = (find_node(which, node, posterior.feature_names) for which, node in (("a", a), ("b", b)))
     probability = posterior.inclusion_probability[i, j]
-    return f"Log weights if the edge is present (probability {probability:.2f})"
+    headline(ax, f"Log weights if the edge is present (probability {probability:.2f})")
+    return ax

@@ -394,11 +394,9 @@ def _draw_edges(
     order = np.argsort(probability[rows, columns], kind="stable")
     rows, columns = rows[order], columns[order]
     positive, has_sign = strength[rows, columns] >= 0, signed[rows, columns]
-    styles = (
-        (has_sign & positive, BLUE, None),
-        (has_sign & ~positive, ORANGE, DASHES),
-        (~has_sign, UNSIGNED, None),
-    )
+    styles = [(has_sign & positive, BLUE, None), (has_sign & ~positive, ORANGE, DASHES)]
+    if not has_sign.all():
+        styles.append((~has_sign, UNSIGNED, None))
     for chosen, color, dashes in styles:
         i, j = rows[chosen], columns[chosen]
         ax.add_collection(
@@ -450,9 +448,7 @@ def _draw_legend(
     ]
     handles[1].set_linestyle(DASHES)
     if not all_signed:
-        handles.append(
-            Line2D([], [], label="without sign", color=UNSIGNED, linewidth=2.5)
-        )
+        handles.append(Line2D([], [], label="without sign", color=UNSIGNED, linewidth=2.5))
     if some_alone:
         handles.append(
             Line2D(

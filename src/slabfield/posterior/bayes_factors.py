@@ -119,8 +119,9 @@ def least_of_group(values: Array, scales: Array) -> float:
     r"""Bayes factor of an edge with several parameters if they were estimated as exactly zero.
 
     With :math:`S_e` the covariance of its :math:`p_e` parameters given presence, the ratio of
-    densities at zero is :math:`|S_e|^{1/2} \sigma_0^{-p_e}` (equation 33). NaN if the edge is present
-    in fewer than 50 draws for each parameter, from which the determinant would be too small.
+    densities at zero is :math:`|S_e|^{1/2} \sigma_0^{-p_e}` (equation 33). NaN if the edge is
+    present in fewer than 50 draws for each parameter, from which the determinant would be too
+    small.
 
     Parameters
     ----------
@@ -142,7 +143,8 @@ def least_of_group(values: Array, scales: Array) -> float:
 def _some_scales(scale: Array) -> Array:
     """Evenly spaced draws of the slab's scale."""
     flat = scale.ravel()
-    return flat[np.unique(np.linspace(0, flat.size - 1, MAX_SIGMA0_DRAWS).astype(int))]
+    some: Array = flat[np.unique(np.linspace(0, flat.size - 1, MAX_SIGMA0_DRAWS).astype(int))]
+    return some
 
 
 def _least_of_couplings(draws: Draws, information: Array) -> Array:

@@ -24,7 +24,7 @@ MAX_DENSE = 4_000_000
 MAX_NAMED = 100_000
 # Characters of an attribute; longer text is cut
 MAX_ATTRIBUTE_LENGTH = 200
-# Characters of the kinds and labels of variables; more are left out, since HDF5 has a limit of 64 kB
+# Characters of the kinds and labels of variables; more are left out (HDF5 has a limit of 64 kB)
 MAX_VARIABLES_LENGTH = 20_000
 
 OF_PARAMETERS = (

@@ -108,7 +108,9 @@ def _largest_and_fewest(posterior: Posterior) -> str:
     rhat, ess = (
         {
             "the global quantities": np.concatenate([pair[k] for pair in quantities]),
-            f"{bias_word(posterior)[1]} and such edges": np.concatenate([convergence.biases[k], of_edges[k]]),
+            f"{bias_word(posterior)[1]} and such edges": np.concatenate(
+                [convergence.biases[k], of_edges[k]]
+            ),
         }
         for k in range(2)
     )

@@ -85,7 +85,8 @@ def slab_sentences(posterior: Posterior) -> list[str]:
         found = ["The scale of sigma0 is that of the products of these scores."]
     if posterior.draws.sigma0_nominal is not None:
         found.append(
-            "Pairs with one parameter and pairs with several had a sigma0 each, with the same prior."
+            "Pairs with one parameter and pairs with several each had a sigma0 of their own, with "
+            "the same prior."
         )
     return found
 

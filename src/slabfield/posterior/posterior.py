@@ -87,9 +87,10 @@ class Posterior(Structure, Networks, Predictions):
 
         Keys ``rhat_<what>`` and ``ess_<what>`` for what in ``present`` (each inclusion indicator),
         ``coupling`` (each Y A), ``bias``, ``p0``, ``sigma0``, ``density`` and ``potential`` (the
-        log potential of the data), and ``sigma0_nominal`` if there are two slabs. NaN if a quantity never changed: a constant series does not
-        show whether it has converged. Indicators have diagnostics if the edge is present in 1% to
-        99% of the draws, couplings if it is present in at least 1%; the others are NaN.
+        log potential of the data), and ``sigma0_nominal`` if there are two slabs. NaN if a
+        quantity never changed: a constant series does not show whether it has converged. Indicators
+        have diagnostics if the edge is present in 1% to 99% of the draws, couplings if it is
+        present in at least 1%; the others are NaN.
         """
         found = {
             "present": self.convergence.indicators,
@@ -126,9 +127,9 @@ class Posterior(Structure, Networks, Predictions):
 
         Rank-normalized R-hat below 1.01 and at least 400 effective draws (bulk and tail) of p0,
         sigma0 (of both, if there are two slabs), the density and the log potential of the data,
-        from at least four chains; R-hat below 1.05 and at least 100 effective draws of every bias and of the indicator of every edge
-        with probability in [0.05, 0.95]; chains in which an edge never changes agree on it; and
-        the particles, if any, raise no warning.
+        from at least four chains; R-hat below 1.05 and at least 100 effective draws of every bias
+        and of the indicator of every edge with probability in [0.05, 0.95]; chains in which an edge
+        never changes agree on it; and the particles, if any, raise no warning.
         """
         return not self.problems
 

@@ -136,8 +136,9 @@ def _bias_prior(posterior: Posterior) -> tuple[str, str]:
     scale = posterior.settings.get("bias_scale")
     if not posterior.has_levels:
         return "Prior of a bias", f"normal with mean 0 and sd {_plain(scale)}"
-    known = isinstance(scale, (int, float))
-    return "Prior of thresholds", bias_prior_sentence(posterior, scale) if known else "unknown"
+    if not isinstance(scale, (int, float)):
+        return "Prior of thresholds", "unknown"
+    return "Prior of thresholds", bias_prior_sentence(posterior, scale)
 
 
 def _coding(notes: Any) -> str:

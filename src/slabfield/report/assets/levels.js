@@ -7,8 +7,10 @@ const kindText = (k) => `${levels.kind[k]}, ${plural(levels.labels[k].length, "l
 
 /** A small table: heads of columns, then rows whose first cell names the row. */
 function levelTable(caption, heads, rows) {
-  const head = heads.map((text) => make("th", { scope: "col" }, text));
-  const body = rows.map(([first, ...cells]) => make("tr", {}, make("th", { scope: "row" }, first), ...cells));
+  // Long labels are cut, and shown in full under the pointer
+  const title = (text) => ({ title: text.textContent ?? text });
+  const head = heads.map((text) => make("th", { scope: "col", ...title(text) }, text));
+  const body = rows.map(([first, ...cells]) => make("tr", {}, make("th", { scope: "row", ...title(first) }, first), ...cells));
   return make("div", { class: "wide-table" }, make("table", { class: "levels", "aria-label": caption },
     make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...body)));
 }
