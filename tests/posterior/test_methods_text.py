@@ -18,7 +18,7 @@ from slabfield.chains.checkpoint import Checkpoint
 from slabfield.datasets import make_block
 from slabfield.encoding import Encoder, Variable
 from slabfield.estimators.run_files import read_run
-from slabfield.posterior.methods_convergence import QUANTITIES, REASONS
+from slabfield.posterior.methods_convergence import REASONS
 from slabfield.posterior.methods_text import MAX_RULES
 from slabfield.report.page import make_page
 

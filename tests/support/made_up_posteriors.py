@@ -75,7 +75,7 @@ def make_up_levels(
     each, interactions = (n_chains, n_draws), model.interactions
     n_edges, n_parameters = len(interactions), interactions.n_parameters
     probability = rng.beta(0.6, 0.6, n_edges)
-    probability[:2] = 1.0, 0.0
+    probability[:2] = [1.0, 0.0][:n_edges]
     present = rng.random((*each, n_edges)) < probability
     mean = rng.normal(size=n_parameters)
     parameters = mean + 0.2 * rng.normal(size=(*each, n_parameters))
