@@ -1,7 +1,10 @@
 // Nodes with levels: levels and thresholds of a node, and the table of a pair. Null if all are binary.
 
 const { levels } = data;
-if (levels) edges.coupling_raw = column(data.edges.coupling_raw);
+if (levels) {
+  edges.coupling_raw = column(data.edges.coupling_raw);
+  byId("details").parentElement.classList.add("roomy");
+}
 
 const kindText = (k) => `${levels.kind[k]}, ${plural(levels.labels[k].length, "level")}`;
 
@@ -55,8 +58,8 @@ function pairTable(e) {
 
 function pairDetails(e) {
   const table = pairTable(e);
+  if (Number.isNaN(table[0][0])) return []; // the edge was never present
   const largest = Math.max(...table.flat().map(Math.abs)) || 1;
-  if (Number.isNaN(largest)) return [];
   const [first, second] = [edges.first[e], edges.second[e]];
   const rows = table.map((weights, a) => [named(levels.labels[first][a]), ...weights.map((weight) => {
     const cell = make("td", {}, decimals(weight));
