@@ -67,6 +67,7 @@ PLOTS: dict[str, Callable[[Posterior, pd.DataFrame], Any]] = {
     "convergence": lambda p, _: plots.convergence(p),
     "density": lambda p, _: plots.density(p),
     "degree": lambda p, _: plots.degree(p),
+    "interaction_table": lambda p, _: plots.interaction_table(p, NAMES[0], NAMES[4]),
     "predictive_check": lambda p, x: plots.predictive_check(p, x, n_draws=20),
 }
 
@@ -127,10 +128,11 @@ def assert_names_are_plain(figure: Figure, named: bool) -> None:
 
 @pytest.mark.parametrize("name", sorted(set(plots.__all__) - {"comparison"}))
 def test_a_model_in_place_of_a_posterior_is_rejected(name: str) -> None:
-    arguments = [SpikeSlabMRF(), [[0, 1]]] if name == "predictive_check" else [SpikeSlabMRF()]
+    further: dict[str, list[Any]] = {"predictive_check": [[[0, 1]]], "interaction_table": [0, 1]}
+    arguments: list[Any] = [SpikeSlabMRF(), *further.get(name, [])]
     with pytest.raises(InputError, match=r"got a SpikeSlabMRF\. Fit it and pass model.posterior_"):
         getattr(plots, name)(*arguments)
-    arguments[0] = np.zeros(3)  # type: ignore[call-overload]
+    arguments[0] = np.zeros(3)
     with pytest.raises(InputError, match=r"posterior must be a Posterior; got an? ndarray\."):
         getattr(plots, name)(*arguments)
 

@@ -198,7 +198,7 @@ def test_the_least_attainable_factor_is_that_of_a_coupling_of_zero() -> None:
     draws = Draws.from_chains(
         [result.record], [result.conditional_probability], [result.evidence_means]
     )
-    settings = prior.facts() | {"node_means": [0.5] * 3, "total_weight": float(n_rows)}
+    settings = prior.facts() | {"level_shares": [[0.5, 0.5]] * 3, "total_weight": float(n_rows)}
     least = (1 + n_rows / 16) ** -0.5
     for n_draws, rtol in ((1_000, 0.15), (10, 1e-6)):
         # from the sd of the coupling where there are enough draws with the edge

@@ -87,7 +87,7 @@ def test_the_summary_states_the_prior(edges: Any, text: str) -> None:
     ],
 )  # fmt: skip
 def test_the_summary_says_what_was_out_of_reach(n_rows: int, expected: list[str]) -> None:
-    rows = {"n_rows": n_rows, "total_weight": float(n_rows), "node_means": [0.5] * 4}
+    rows = {"n_rows": n_rows, "total_weight": float(n_rows), "level_shares": [[0.5, 0.5]] * 4}
     found = evidence_sentences(posterior_with(*[1.0] * 6, **rows))
     assert len(found) == (3 if expected else 2)
     for part in expected:

@@ -18,7 +18,7 @@ from slabfield.chains.checkpoint import Checkpoint
 from slabfield.datasets import make_block
 from slabfield.encoding import Encoder, Variable
 from slabfield.estimators.run_files import read_run
-from slabfield.posterior.methods_convergence import QUANTITIES, REASONS
+from slabfield.posterior.methods_convergence import REASONS
 from slabfield.posterior.methods_text import MAX_RULES
 from slabfield.report.page import make_page
 
@@ -280,7 +280,8 @@ def test_convergence_with_the_numbers_of_the_run() -> None:
     posterior = made_up(9, n_draws=500)
     assert posterior.converged
     text = check_grammar(posterior.methods_text().split("\n\n")[0])
-    first, second = worst(posterior, tuple(QUANTITIES)), worst(posterior, ("bias", "present"))
+    first = worst(posterior, tuple(posterior.convergence.quantities))
+    second = worst(posterior, ("bias", "present"))
     assert "All criteria were met." in text
     assert "from at least four chains, an R-hat of at most 1.01 and at least 400 effective" in text
     assert "an R-hat of at most 1.05 and at least 100 effective draws for each bias" in text

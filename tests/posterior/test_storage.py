@@ -122,7 +122,7 @@ def test_draws_are_sparse_above_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_draws_above_the_limit_are_not_made_dense(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tree_module, "DENSE_LIMIT", 29)
-    with pytest.raises(InputError, match="there are 10 draws of 3 edges"):
+    with pytest.raises(InputError, match="there are 10 draws of 3 couplings"):
         make_up().to_datatree(dense=True)
 
 

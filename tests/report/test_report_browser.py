@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from made_up_posteriors import make_up_levels
 from report_helpers import HOSTILE, made_up
 from skips import CHROMIUM, DRIVER, NEEDS_BROWSER, require
 from slabfield import Posterior
+from slabfield.encoding import Variable
 from slabfield.posterior.evidence_classes import count_classes
 from slabfield.report import write_report
 
@@ -421,3 +423,110 @@ def test_a_run_that_never_moved_has_a_page_without_errors(opened: Opener) -> Non
         driver = opened(posterior)
         assert driver.get_log("browser") == []
         assert len(texts(driver, "#traces svg")) == 4
+
+
+# --- nodes with levels ------------------------------------------------------------------------
+
+
+def focus_node(driver: Any, name: str) -> None:
+    mark = find(driver, f'#network-nodes [aria-label="Node {name}"]')
+    driver.execute_script("arguments[0].focus()", mark)
+    wait_until_drawn(driver)
+
+
+def show_edge(driver: Any, name: str) -> None:
+    """Select an edge in the table, which shows it in the network."""
+    (button,) = [
+        button
+        for button in driver.find_elements(By.CSS_SELECTOR, "#edge-table tbody button")
+        if button.text == name
+    ]
+    driver.execute_script("arguments[0].click()", button)
+    wait_until_drawn(driver)
+
+
+def table_of(driver: Any, selector: str) -> list[list[str]]:
+    script = (
+        "return [...document.querySelector(arguments[0]).rows]"
+        ".map((row) => [...row.cells].map((cell) => cell.textContent))"
+    )
+    found: list[list[str]] = driver.execute_script(script, selector)
+    return found
+
+
+def test_levels_of_a_node(opened: Opener) -> None:
+    posterior = make_up_levels()
+    driver = opened(posterior)
+    assert driver.get_log("browser") == []
+    focus_node(driver, "worry")
+    thresholds = posterior.thresholds().set_index(["node", "level"])["mean"]
+    shown = [f"{thresholds['worry', level]:.2f}" for level in ("rarely", "often")]
+    assert table_of(driver, "#details .levels") == [
+        ["Level", "Share", "Threshold"],
+        ["never (first)", "33%", "0"],
+        ["rarely", "33%", shown[0].replace("-", "\u2212")],
+        ["often", "33%", shown[1].replace("-", "\u2212")],
+    ]
+    assert "ordinal, 3 levels" in find(driver, "#details").text
+    focus_node(driver, "opinion")
+    assert len(table_of(driver, "#details .levels")) == 6
+    details = find(driver, "#details").text
+    assert "by distance from 0" in details
+    assert "quadratic" in details
+    assert "bias" not in details
+
+
+def test_the_table_of_a_pair(opened: Opener) -> None:
+    posterior = make_up_levels()
+    driver = opened(posterior)
+    for pair in (("place", "work"), ("mood", "work"), ("worry", "opinion")):
+        show_edge(driver, " \u2013 ".join(pair))
+        expected = posterior.interaction_table(*pair)
+        heads, *rows = table_of(driver, "#details .levels")
+        assert heads == ["", *expected.columns]
+        assert [row[0] for row in rows] == list(expected.index)
+        shown = [[float(cell.replace("\u2212", "-")) for cell in row[1:]] for row in rows]
+        np.testing.assert_allclose(shown, expected, atol=0.0051)
+    show_edge(driver, "sleep \u2013 worry")  # never present
+    assert texts(driver, "#details .levels") == []
+    assert driver.get_log("browser") == []
+
+
+def test_strengths_have_no_sign(opened: Opener) -> None:
+    posterior = make_up_levels()
+    driver = opened(posterior)
+    set_value(driver, "#threshold-number", 0.1)
+    drawn, signed = posterior.edge_probability >= 0.1, posterior.edge_is_signed
+    assert len(texts(driver, "#network-links .unsigned")) == np.sum(drawn & ~signed)
+    negative = np.nan_to_num(posterior.edge_mean) < 0
+    assert len(texts(driver, "#network-links .negative")) == np.sum(drawn & signed & negative)
+    assert "without sign" in find(driver, "#network-key").text
+    assert "|2.89|" in find(driver, "#edge-table").text
+    show_edge(driver, "place \u2013 work")
+    details = find(driver, "#details").text
+    assert "strength if present\n|2.89|" in details
+    assert "odds ratio" not in details
+    show_edge(driver, "worry \u2013 opinion")
+    raw = posterior.coupling_raw[2, 3]
+    assert f"log odds ratio, adjacent levels\n\u2212{-raw:.2f}" in find(driver, "#details").text
+
+
+def test_thresholds_that_have_not_converged_are_named(opened: Opener) -> None:
+    posterior = make_up_levels()
+    posterior.draws.bias[0, :, 13] += 5
+    driver = opened(posterior)
+    assert "Thresholds that have not converged" in find(driver, "#convergence").text
+    assert "work[none]" in find(driver, "#convergence-tables").text
+    assert "sigma0_nominal" in find(driver, "#convergence-tables").text
+
+
+def test_a_table_of_many_levels_stays_within_its_panel(opened: Opener) -> None:
+    labels = tuple(f"a rather long label number {k}" for k in range(12))
+    nodes = [Variable(name, "nominal", labels, ()) for name in ("place", "work")]
+    driver = opened(make_up_levels(nodes, n_draws=20), width=400, height=800)
+    show_edge(driver, "place \u2013 work")
+    assert len(table_of(driver, "#details .levels")) == 13
+    wider = driver.execute_script(
+        "return document.documentElement.scrollWidth > document.documentElement.clientWidth"
+    )
+    assert not wider

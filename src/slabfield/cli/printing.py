@@ -36,6 +36,8 @@ MIN_EDGE_WIDTH = 15
 FILE_WIDTH = 160
 # Heading of the only column of text besides the names
 EVIDENCE = "\nEvidence"
+# Kind of the edges whose coupling is a norm, without a sign
+STRENGTH = "strength"
 # Fewest chains whose convergence can be assessed
 CHAINS_NEEDED = 4
 # Code of the warning that says how to continue in Python; the command line has its own line for it
@@ -55,9 +57,11 @@ def show_edges(edges: pd.DataFrame) -> None:
     table = edge_table(edges.iloc[chosen], len(chosen), console.width)
     if len(chosen) == len(edges):
         console.print(table)
+        _explain_strengths(edges)
         return
     table.rows[n_first - 1].end_section = True
     console.print(table)
+    _explain_strengths(edges.iloc[chosen])
     show_text(
         f"The {n_first} most probable of {len(edges):,} edges, then one near each lower tenth of "
         "probability, down to the least probable; edges.csv has them all."
@@ -206,7 +210,17 @@ def _width(columns: Mapping[str, Sequence[str]]) -> int:
 
 def _coupling(edge: Mapping[Any, Any]) -> str:
     coupling = edge["coupling_given_presence"]
-    return "" if isnan(coupling) else f"{coupling:z.2f}"
+    if isnan(coupling):
+        return ""
+    return f"|{coupling:.2f}|" if edge.get("kind") == STRENGTH else f"{coupling:z.2f}"
+
+
+def _explain_strengths(edges: pd.DataFrame) -> None:
+    if "kind" in edges and (edges["kind"] == STRENGTH).any():
+        show_text(
+            "Between bars: the strength of a pair with a nominal variable, the norm of its "
+            "parameters. It has no sign; thresholds.csv and the report have more about levels."
+        )
 
 
 def _interval(edge: Mapping[Any, Any]) -> str:

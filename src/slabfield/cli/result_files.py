@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from slabfield.posterior import Posterior
 
+# Table of the thresholds, if nodes have levels
+THRESHOLDS = "thresholds.csv"
 # Names of the plots that are written
 PICTURES = ("network", "inclusion", "forest", "evidence", "convergence")
 # Metadata without the time of writing, so that equal results are equal files
@@ -67,7 +69,7 @@ def write_results(
     """
     import numpy as np
 
-    from slabfield.posterior.exports import write_edges, write_matrix
+    from slabfield.posterior.exports import write_edges, write_matrix, write_thresholds
     from slabfield.posterior.storage import POSTERIOR_FILE
     from slabfield.report import write_report
 
@@ -77,6 +79,9 @@ def write_results(
     write_matrix(posterior.inclusion_probability, names, folder / "inclusion.csv")
     couplings = np.nan_to_num(posterior.coupling_given_presence)
     write_matrix(couplings, names, folder / "couplings.csv")
+    (folder / THRESHOLDS).unlink(missing_ok=True)  # of an earlier result
+    if posterior.has_levels:
+        write_thresholds(posterior.thresholds(), folder / THRESHOLDS)
     for name in PICTURES:  # of an earlier result, in other formats
         for form in set(FORMATS) - set(options.formats):
             (folder / f"{name}.{form}").unlink(missing_ok=True)
@@ -85,6 +90,7 @@ def write_results(
     posterior.save(folder / POSTERIOR_FILE)
     write_report(posterior, folder / "report.html", threshold, source)
     tables = ["edges.csv", "inclusion.csv", "couplings.csv"]
+    tables += [THRESHOLDS] if posterior.has_levels else []
     return [*tables, *pictures, "network.graphml", POSTERIOR_FILE, "report.html"]
 
 

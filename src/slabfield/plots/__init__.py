@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from slabfield.plots._edge_forest import edge_forest
     from slabfield.plots._evidence import evidence
     from slabfield.plots._inclusion_matrix import inclusion_matrix
+    from slabfield.plots._interaction_table import interaction_table
     from slabfield.plots._network import network, network_layout
     from slabfield.plots._predictive_check import predictive_check
     from slabfield.plots._rank import rank
@@ -35,6 +36,7 @@ __all__ = [
     "edge_forest",
     "evidence",
     "inclusion_matrix",
+    "interaction_table",
     "network",
     "network_layout",
     "predictive_check",
@@ -52,6 +54,7 @@ _MODULES = {
     "edge_forest": "_edge_forest",
     "evidence": "_evidence",
     "inclusion_matrix": "_inclusion_matrix",
+    "interaction_table": "_interaction_table",
     "network": "_network",
     "network_layout": "_network",
     "predictive_check": "_predictive_check",

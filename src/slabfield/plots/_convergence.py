@@ -40,6 +40,8 @@ Array = NDArray[np.float64]
 
 # Range of R-hat - 1 on the vertical axis; values beyond are drawn at its ends
 MIN_EXCESS, MAX_EXCESS = 1e-4, 3.0
+# Of the global quantities, in their order
+MARKERS = "Dso^v"
 
 
 class DiagnosticSet(NamedTuple):
@@ -59,9 +61,10 @@ def convergence(posterior: Posterior, n_named: int = 5, ax: Any = None) -> NDArr
     """Plot R-hat and effective draws against the limits of ``converged``.
 
     On the left p0, sigma0, the density and the log potential of the data; on the right the biases
-    and the inclusion indicators of edges. Points in the shaded corner at the bottom right are
-    within the limits. The others are orange with a black outline, and the worst are named. Edges
-    that are almost certainly present or absent are pale and hollow; they need not meet the limits.
+    (thresholds of levels) and the inclusion indicators of edges. Points in the shaded corner at the
+    bottom right are within the limits. The others are orange with a black outline, and the worst
+    are named. Edges that are almost certainly present or absent are pale and hollow; they need not
+    meet the limits.
 
     Parameters
     ----------
@@ -97,7 +100,8 @@ def convergence(posterior: Posterior, n_named: int = 5, ax: Any = None) -> NDArr
     _draw(panels[0], global_sets, GLOBAL_RHAT_LIMIT, GLOBAL_ESS_LIMIT, n_named)
     _draw(panels[1], local_sets, RHAT_LIMIT, ESS_LIMIT, n_named)
     headline(panels[0], _summary("global quantities", global_sets))
-    headline(panels[1], _summary("biases and undecided edges", local_sets))
+    biases = "thresholds" if posterior.has_levels else "biases"
+    headline(panels[1], _summary(f"{biases} and undecided edges", local_sets))
     if own_figure:
         panels[0].figure.suptitle(_title(posterior), fontsize=11, x=0.02, ha="left")
     return panels
@@ -106,7 +110,7 @@ def convergence(posterior: Posterior, n_named: int = 5, ax: Any = None) -> NDArr
 def _global_sets(posterior: Posterior) -> list[DiagnosticSet]:
     sets = []
     items = posterior.convergence.quantities.items()
-    for (name, (rhat, ess)), marker in zip(items, "Dso^", strict=True):
+    for (name, (rhat, ess)), marker in zip(items, MARKERS, strict=False):
         bad = np.flatnonzero((rhat > GLOBAL_RHAT_LIMIT) | (ess < GLOBAL_ESS_LIMIT))
         checked = np.isfinite(ess) | np.isfinite(rhat)
         sets.append(DiagnosticSet(name, marker, BLUE, [name], rhat, ess, checked, bad))
@@ -115,10 +119,11 @@ def _global_sets(posterior: Posterior) -> list[DiagnosticSet]:
 
 def _bias_set(posterior: Posterior) -> DiagnosticSet:
     rhat, ess = posterior.convergence.biases
-    names = [short_name(name, MAX_NAME_LENGTH) for name in posterior.feature_names]
+    names = [short_name(name, MAX_NAME_LENGTH) for name in posterior.bias_names]
     checked = np.ones(rhat.size, np.bool_)
     worst = posterior.convergence.unconverged_biases
-    return DiagnosticSet("bias", "^", INK, names, rhat, ess, checked, worst)
+    kind = "threshold" if posterior.has_levels else "bias"
+    return DiagnosticSet(kind, "^", INK, names, rhat, ess, checked, worst)
 
 
 def _edge_set(posterior: Posterior) -> DiagnosticSet:

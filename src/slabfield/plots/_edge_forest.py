@@ -14,6 +14,7 @@ from slabfield.plots._style import (
     ORANGE,
     PLAIN,
     SMALL,
+    UNSIGNED,
     edge_names,
     headline,
     list_size,
@@ -33,7 +34,8 @@ def edge_forest(
     """Plot the couplings of probable edges with their intervals, strongest first.
 
     Mean and highest-density interval are given presence of the edge; the inclusion probability is
-    on the right. Positive couplings are blue circles, negative ones orange squares.
+    on the right. Positive couplings are blue circles, negative ones orange squares. Strengths of
+    edges without a sign, of nominal nodes, are violet diamonds.
 
     Parameters
     ----------
@@ -74,6 +76,8 @@ def edge_forest(
     for place, (edge, (i, j)) in enumerate(zip(chosen, ends, strict=True)):
         mean = posterior.edge_mean[edge]
         color, marker = (BLUE, "o") if mean >= 0 else (ORANGE, "s")
+        if not posterior.edge_is_signed[edge]:
+            color, marker = UNSIGNED, "D"
         if np.isfinite(lower[i, j]):
             ax.plot([lower[i, j], upper[i, j]], [place, place], color=color, linewidth=1.6)
         ax.plot(mean, place, marker=marker, color=color, markersize=5, linestyle="none")
@@ -83,7 +87,9 @@ def edge_forest(
     _write_beside(ax, -1, "probability")
     tidy(ax, grid="x")
     ax.tick_params(axis="y", length=0)
-    ax.set_xlabel(f"coupling given presence: mean and {100 * ci_prob:g}% interval")
+    unsigned = not np.all(posterior.edge_is_signed[chosen])
+    what = "coupling (diamonds: strength, without sign)" if unsigned else "coupling"
+    ax.set_xlabel(f"{what} given presence: mean and {100 * ci_prob:g}% interval")
     headline(ax, _summary(len(chosen), n_probable, threshold))
     return ax
 

@@ -18,7 +18,17 @@ from numpy.typing import ArrayLike, NDArray
 from slabfield.models.interactions import Interactions
 from slabfield.plots._inputs import check_panels, check_posterior, per_node
 from slabfield.plots._layout import bent_lines, part_boxes, place_network, strongest_coupling
-from slabfield.plots._style import BLUE, DASHES, GREY, ORANGE, PLAIN, SMALL, headline, wrap_name
+from slabfield.plots._style import (
+    BLUE,
+    DASHES,
+    GREY,
+    ORANGE,
+    PLAIN,
+    SMALL,
+    UNSIGNED,
+    headline,
+    wrap_name,
+)
 from slabfield.plots._threshold import readable_threshold
 from slabfield.validation import InputError, Parameter, check_number
 from slabfield.validation.errors import shown_value
@@ -71,7 +81,8 @@ def network(
     """Plot the network of probable edges.
 
     The width of a line shows the absolute coupling given presence, its opacity the inclusion
-    probability; positive couplings are solid blue, negative ones dashed orange. Nodes joined by
+    probability; positive couplings are solid blue, negative ones dashed orange. Edges without a
+    sign, of nominal nodes, are solid violet, and their width shows the strength. Nodes joined by
     probable, strong edges lie close together. All pairs count, so neither positions nor widths
     depend on the threshold. Nodes without a drawn edge are gray.
 
@@ -145,16 +156,19 @@ def network(
     rows, columns = Interactions.pairs(len(names)).ends
     drawn = (probability[rows, columns] >= threshold) & (probability[rows, columns] > 0)
     rows, columns = rows[drawn], columns[drawn]
+    signed = np.asarray(getattr(posterior, "has_sign", np.True_), dtype=np.bool_)
+    signed = np.broadcast_to(signed, probability.shape)
     counted = f"{rows.size} of {drawn.size} possible edges have probability {threshold:g} or more"
     ax = check_panels(ax, 1, _size_for(shown, size))[0]
     headline(ax, counted if title is None else title)
     joined = set(rows.tolist()) | set(columns.tolist())
     exceeded = bool(np.any(np.abs(strength[rows, columns]) > strongest))
-    _draw_legend(ax, strongest, exceeded, threshold, len(joined) < len(names))
+    all_signed = bool(np.all(signed[rows, columns]))
+    _draw_legend(ax, strongest, exceeded, threshold, len(joined) < len(names), all_signed)
     _settle_layout(ax)
     placed = place_network(probability, strength) if given is None else given
     places, boxes = fit_names(ax, placed, shown, size, keep_aspect=given is not None)
-    _draw_edges(ax, places, boxes, rows, columns, probability, strength, strongest)
+    _draw_edges(ax, places, boxes, rows, columns, probability, strength, signed, strongest)
     draw_nodes(ax, places, shown, joined, colors, size)
     return ax
 
@@ -373,14 +387,18 @@ def _draw_edges(
     columns: NDArray[np.intp],
     probability: Array,
     strength: Array,
+    signed: NDArray[np.bool_],
     strongest: float,
 ) -> None:
     """Draw edges in order of probability, so that the most probable ones lie on top."""
     order = np.argsort(probability[rows, columns], kind="stable")
     rows, columns = rows[order], columns[order]
-    positive = strength[rows, columns] >= 0
-    for sign, color, dashes in ((positive, BLUE, None), (~positive, ORANGE, DASHES)):
-        i, j = rows[sign], columns[sign]
+    positive, has_sign = strength[rows, columns] >= 0, signed[rows, columns]
+    styles = [(has_sign & positive, BLUE, None), (has_sign & ~positive, ORANGE, DASHES)]
+    if not has_sign.all():
+        styles.append((~has_sign, UNSIGNED, None))
+    for chosen, color, dashes in styles:
+        i, j = rows[chosen], columns[chosen]
         ax.add_collection(
             LineCollection(
                 bent_lines(places, boxes, i, j),
@@ -401,16 +419,26 @@ def _opacity(probability: float) -> float:
 
 
 def _draw_legend(
-    ax: Axes, strongest: float, exceeded: bool, threshold: float, some_alone: bool
+    ax: Axes,
+    strongest: float,
+    exceeded: bool,
+    threshold: float,
+    some_alone: bool,
+    all_signed: bool,
 ) -> None:
-    """Draw a legend with two samples each of color and style, width, and opacity; gray names."""
+    """Draw a legend with two samples each of color and style, width, and opacity.
+
+    Gray names and edges without a sign have one each, if there are any.
+    """
     weak, unsure = strongest / 4, max(threshold, 0.5)
     more = " or more" if exceeded else ""
+    what = "coupling of" if all_signed else "strength of"
+    plus_minus = "\N{PLUS-MINUS SIGN}" if all_signed else ""
     samples = [
         ("positive coupling", BLUE, 2.5, 1.0),
         ("negative coupling", ORANGE, 2.5, 1.0),
-        (f"coupling of \N{PLUS-MINUS SIGN}{strongest:.2g}{more}", GREY, MAX_WIDTH, 1.0),
-        (f"coupling of \N{PLUS-MINUS SIGN}{weak:.2g}", GREY, _width(weak, strongest), 1.0),
+        (f"{what} {plus_minus}{strongest:.2g}{more}", GREY, MAX_WIDTH, 1.0),
+        (f"{what} {plus_minus}{weak:.2g}", GREY, _width(weak, strongest), 1.0),
         ("probability 1", GREY, 2.5, _opacity(1.0)),
         (f"probability {unsure:g}", GREY, 2.5, _opacity(unsure)),
     ]
@@ -419,6 +447,8 @@ def _draw_legend(
         for label, color, width, opacity in samples
     ]
     handles[1].set_linestyle(DASHES)
+    if not all_signed:
+        handles.append(Line2D([], [], label="without sign", color=UNSIGNED, linewidth=2.5))
     if some_alone:
         handles.append(
             Line2D(

@@ -40,9 +40,10 @@ def rank(
     posterior : Posterior
         Result of a run.
     var_names : str or sequence, optional
-        Each "p0", "sigma0", "density", "potential" (the log potential of the data), or a pair of
-        nodes, by name or number, for the coupling of their edge. By default the first three,
-        without those that were fixed.
+        Each "p0", "sigma0", "sigma0_nominal" (if there are two slabs), "density", "potential" (the
+        log potential of the data), the name of a bias (``posterior.bias_names``), or a pair of
+        nodes, by name or number, for the coupling or strength of their edge. By default p0, sigma0
+        and the density, without those that were fixed.
     n_bins : int
         Number of bars per chain.
     ax : array of matplotlib Axes, optional

@@ -11,14 +11,16 @@ from numpy.typing import NDArray
 from slabfield.plots._inputs import check_posterior
 from slabfield.plots._style import edge_names
 from slabfield.posterior import Posterior
-from slabfield.posterior.convergence import rhat_and_ess
+from slabfield.posterior.convergence import global_series, rhat_and_ess
+from slabfield.posterior.node_names import short_name
 from slabfield.validation import InputError, Parameter, find_edges
 from slabfield.validation.errors import shown_value
 
 Array = NDArray[np.float64]
 
-SCALARS = ("p0", "sigma0", "density", "potential")
-DEFAULT = SCALARS[:3]
+DEFAULT = ("p0", "sigma0", "density")
+# Characters of the name of a bias
+BIAS_LENGTH = 32
 
 
 class Series(NamedTuple):
@@ -52,9 +54,10 @@ def choose_series(posterior: object, var_names: str | Sequence[Any] | None) -> l
     posterior : Posterior
         Posterior with the draws.
     var_names : str or sequence, optional
-        Each "p0", "sigma0", "density", "potential" (the log potential of the data), or a pair of
-        nodes for the coupling of their edge. By default the first three, without those that were
-        fixed.
+        Each "p0", "sigma0", "sigma0_nominal" (if there are two slabs), "density", "potential" (the
+        log potential of the data), the name of a bias (``posterior.bias_names``), or a pair of
+        nodes, by name or number, for the coupling or strength of their edge. By default p0, sigma0
+        and the density, without those that were fixed.
 
     Returns
     -------
@@ -100,16 +103,20 @@ def summary(series: Series) -> str:
 def _find_series(posterior: Posterior, item: Any) -> Series:
     draws = posterior.draws
     if isinstance(item, str):
-        if item not in SCALARS:
+        scalars = global_series(draws)
+        if item in scalars:
+            return Series(item, np.asarray(scalars[item], dtype=np.float64))
+        if item not in posterior.bias_names:
             raise InputError(
                 "unknown-quantity",
-                "A quantity must be one of {allowed}, or a pair of nodes; got {value}. Choose one "
-                "of these.",
-                allowed=", ".join(map(repr, SCALARS)),
+                "A quantity must be one of {allowed}, the name of a bias, such as {bias}, or a "
+                "pair of nodes; got {value}. Choose one of these.",
+                allowed=", ".join(map(repr, scalars)),
+                bias=shown_value(posterior.bias_names[0]),
                 value=shown_value(item),
             )
-        values = posterior.density if item == "density" else getattr(draws, item)
-        return Series(item, np.asarray(values, dtype=np.float64))
+        label = f"{'threshold' if posterior.has_levels else 'bias'} {short_name(item, BIAS_LENGTH)}"
+        return Series(label, draws.bias[..., posterior.bias_names.index(item)])
     edge = find_edges("var_names", [item], posterior.feature_names, posterior.interactions)
     present, coupling = draws.dense(edge)
     (label,) = edge_names(posterior, edge)

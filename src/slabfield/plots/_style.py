@@ -23,6 +23,8 @@ from slabfield.posterior.node_names import short_name
 BLUE, ORANGE, SKY, GREY, PALE, INK = (
     "#0072B2", "#D55E00", "#56B4E9", "#555555", "#BBBBBB", "#222222",
 )  # fmt: skip
+# Color of edges without a sign
+UNSIGNED = "#7A6A8A"
 DASHES = (0.0, (2.2, 1.1))
 LIMIT_DASHES = (0.0, (4.0, 2.0))
 # Arguments of every text with a name: dollar signs and underscores are ordinary characters

@@ -92,7 +92,7 @@ def least_attainable(draws: Draws, information: Array) -> Array:
     By the Savage-Dickey ratio it is the standard deviation of the coupling given presence over that
     of the slab (equation 33): about the smallest that the data can give, however clearly the edge
     is absent. Where an edge is present in too few draws, it is
-    :math:`E[(1 + \sigma_0^2 I)^{-1/2}]`.
+    :math:`E[(1 + \sigma_0^2 I)^{-1/2}]`. For several parameters see :func:`least_of_group`.
 
     Parameters
     ----------
@@ -100,12 +100,60 @@ def least_attainable(draws: Draws, information: Array) -> Array:
         I, the curvature of the log-likelihood in each coupling at zero if its two nodes were
         independent; may be NaN.
     """
+    found = _least_of_couplings(draws, information)
+    if draws.interactions.n_parameters == draws.n_edges:
+        return found
+    start = draws.interactions.group_start
+    several = np.flatnonzero(np.diff(start) > 1)
+    scales = _some_scales(draws.sigma0 if draws.sigma0_nominal is None else draws.sigma0_nominal)
+    by_parameter = draws.parameters.tocsc()
+    for edge in several:
+        # All parameters of an edge are stored in the same draws
+        begin, end = by_parameter.indptr[start[edge : edge + 2]]
+        values = by_parameter.data[begin:end].reshape(start[edge + 1] - start[edge], -1)
+        found[edge] = least_of_group(values, scales)
+    return found
+
+
+def least_of_group(values: Array, scales: Array) -> float:
+    r"""Bayes factor of an edge with several parameters if they were estimated as exactly zero.
+
+    With :math:`S_e` the covariance of its :math:`p_e` parameters given presence, the ratio of
+    densities at zero is :math:`|S_e|^{1/2} \sigma_0^{-p_e}` (equation 33). NaN if the edge is
+    present in fewer than 50 draws for each parameter, from which the determinant would be too
+    small.
+
+    Parameters
+    ----------
+    values : array (parameters, draws)
+        Parameters in the draws with the edge.
+    scales : array
+        Draws of the slab's scale.
+    """
+    n_parameters, n_visits = values.shape
+    if n_visits < MIN_VISITS * n_parameters:
+        return float("nan")
+    sign, log_determinant = np.linalg.slogdet(np.cov(values))
+    if sign <= 0:
+        return 0.0
+    log_ratio = log_determinant / 2 - n_parameters * np.log(scales)
+    return min(float(np.exp(log_ratio).mean()), 1.0)
+
+
+def _some_scales(scale: Array) -> Array:
+    """Evenly spaced draws of the slab's scale."""
+    flat = scale.ravel()
+    some: Array = flat[np.unique(np.linspace(0, flat.size - 1, MAX_SIGMA0_DRAWS).astype(int))]
+    return some
+
+
+def _least_of_couplings(draws: Draws, information: Array) -> Array:
+    """Bayes factor of every edge, as if all had one parameter, if it were estimated as zero."""
     count, total = draws.visits, draws.total()
     squares = np.bincount(draws.values.indices, draws.values.data**2, minlength=draws.n_edges)
     n = np.maximum(count, 1)
     sd = np.sqrt(np.maximum(squares / n - (total / n) ** 2, 0.0))
-    sigma0 = draws.sigma0.ravel()
-    chosen = sigma0[np.unique(np.linspace(0, sigma0.size - 1, MAX_SIGMA0_DRAWS).astype(int))]
+    chosen = _some_scales(draws.sigma0)
     found: Array = np.minimum(sd * np.mean(1 / chosen), 1.0)
     seldom = np.flatnonzero(count < MIN_VISITS)
     for begin in range(0, seldom.size, EDGES_AT_A_TIME):

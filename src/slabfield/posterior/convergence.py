@@ -15,7 +15,7 @@ from slabfield.draws import Draws
 Array = NDArray[np.float64]
 
 # Criteria of "converged": R-hat below and effective draws above these limits, for the global
-# quantities (p0, sigma0, density, log potential) and for biases and undecided edges
+# quantities (p0, sigma0 of each slab, density, log potential) and for biases and undecided edges
 GLOBAL_RHAT_LIMIT, GLOBAL_ESS_LIMIT = 1.01, 400.0
 RHAT_LIMIT, ESS_LIMIT = 1.05, 100.0
 # Inclusion probabilities of edges that count as undecided
@@ -122,6 +122,14 @@ def global_diagnostics(series: Mapping[str, Array]) -> dict[str, tuple[Array, Ar
     return found
 
 
+def global_series(draws: Draws) -> dict[str, Array]:
+    """Draws of p0, of the scale of each slab, of the density and of the log potential, by name."""
+    series = {"p0": draws.p0, "sigma0": draws.sigma0}
+    if draws.sigma0_nominal is not None:
+        series["sigma0_nominal"] = draws.sigma0_nominal
+    return series | {"density": draws.density, "potential": draws.potential}
+
+
 class Convergence:
     """R-hat and effective draws of all quantities, each computed when it is first asked for.
 
@@ -141,9 +149,7 @@ class Convergence:
     @cached_property
     def quantities(self) -> dict[str, tuple[Array, Array]]:
         """Diagnostics of p0, sigma0, the density and the log potential of the data."""
-        draws = self.draws
-        series = {"p0": draws.p0, "sigma0": draws.sigma0, "density": draws.density}
-        return global_diagnostics(series | {"potential": draws.potential})
+        return global_diagnostics(global_series(self.draws))
 
     @property
     def worst(self) -> Worst:
@@ -199,7 +205,7 @@ class Convergence:
 
     @property
     def unconverged_biases(self) -> NDArray[np.intp]:
-        """Nodes whose bias has not converged, worst first; a constant bias has not converged."""
+        """Biases that have not converged, worst first; a constant bias has not converged."""
         rhat, ess = self.biases
         worst: NDArray[np.intp] = np.flatnonzero((rhat > RHAT_LIMIT) | ~(ess >= ESS_LIMIT))
         return worst[np.argsort(ess[worst], kind="stable")]

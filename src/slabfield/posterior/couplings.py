@@ -13,7 +13,7 @@ from slabfield.draws import Draws
 from slabfield.models.field import BinaryField
 from slabfield.posterior.convergence import array_stats
 from slabfield.posterior.summaries import Summaries
-from slabfield.validation import check_number, find_edges
+from slabfield.validation import InputError, check_number, find_edges
 
 Array = NDArray[np.float64]
 
@@ -22,7 +22,11 @@ CI_PROB = 0.95
 
 
 class Couplings(Summaries):
-    """Means and intervals of couplings."""
+    """Means and intervals of couplings.
+
+    Where a pair has several parameters, because a nominal node of three or more levels takes part,
+    its strength, their norm, is in the place of the coupling.
+    """
 
     @cached_property
     def coupling_averaged(self) -> Array:
@@ -34,14 +38,29 @@ class Couplings(Summaries):
         return np.nan_to_num(self.coupling_given_presence) * self.inclusion_probability
 
     @cached_property
-    def odds_ratio(self) -> Array:
-        """Odds ratio of each pair given presence and all other nodes, (D, D).
+    def coupling_raw(self) -> Array:
+        """Log odds ratio of adjacent levels of each pair, given presence, (D, D).
 
-        The exponential of ``coupling_given_presence``: a 1 at one node multiplies the odds of a 1
-        at the other by it. NaN if the edge was never present, 1 on the diagonal.
+        ``coupling_given_presence`` per step of the levels, times the differences of their scores:
+        between binary nodes the same. NaN for pairs without a sign, and if the edge was never
+        present; 0 on the diagonal. Where scores are not equally spaced, the steps are means.
+        """
+        if not self.has_levels:
+            return self.coupling_given_presence
+        raw = self.coupling_given_presence * np.outer(self.level_step, self.level_step)
+        np.fill_diagonal(raw, 0.0)
+        return raw
+
+    @cached_property
+    def odds_ratio(self) -> Array:
+        """Odds ratio of adjacent levels of each pair, given presence and all other nodes, (D, D).
+
+        The exponential of ``coupling_raw``: one step up at one node multiplies the odds of one
+        step up at the other by it; between binary nodes, a 1 the odds of a 1. NaN for pairs without
+        a sign, and if the edge was never present; 1 on the diagonal.
         """
         with np.errstate(over="ignore"):
-            return np.exp(self.coupling_given_presence)
+            return np.exp(self.coupling_raw)
 
     def of_edges(self, edges: Any) -> tuple[NDArray[np.bool_], Array]:
         """Draws of some edges: whether each is present, and its coupling, 0 where it is absent.
@@ -121,6 +140,11 @@ class Couplings(Summaries):
         bias : array of shape (D,)
         coupling : array of shape (D, D)
 
+        Raises
+        ------
+        InputError
+            If a node has more than two levels.
+
         Examples
         --------
         >>> import numpy as np
@@ -134,7 +158,19 @@ class Couplings(Summaries):
         >>> bias
         array([0.25, 0.25])
         """
+        if self.has_levels:
+            raise InputError(
+                "levels-not-ising",
+                "The Ising model has nodes with two states; found other kinds of variables, such "
+                "as {kind} {name}. Use coupling_raw, the log odds ratios of adjacent levels, or "
+                "to_bgms.",
+                **self._first_with_levels(),
+            )
         return BinaryField(self.bias_mean, self.coupling_averaged).to_ising()
+
+    def _first_with_levels(self) -> dict[str, str]:
+        found = next(variable for variable in self.variables if variable.kind != "binary")
+        return {"kind": found.kind, "name": repr(found.name)}
 
 
 def check_ci_prob(ci_prob: float) -> float:

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from slabfield.draws import DENSE_LIMIT
+from slabfield.draws import DENSE_LIMIT, Draws
+from slabfield.models.interactions import Interactions
 from slabfield.posterior.integrity import FORMAT
+from slabfield.posterior.node_names import level_names
 from slabfield.validation import InputError, Parameter
 
 if TYPE_CHECKING:
@@ -16,12 +18,19 @@ if TYPE_CHECKING:
 
     from slabfield.posterior.posterior import Posterior
 
-# Draws with more entries than this (chains * draws * edges) are stored sparsely
+# Draws with more entries than this (chains * draws * parameters) are stored sparsely
 MAX_DENSE = 4_000_000
 # Edges get names as coordinates up to this number of edges
 MAX_NAMED = 100_000
 # Characters of an attribute; longer text is cut
 MAX_ATTRIBUTE_LENGTH = 200
+# Characters of the kinds and labels of variables; more are left out (HDF5 has a limit of 64 kB)
+MAX_VARIABLES_LENGTH = 20_000
+
+OF_PARAMETERS = (
+    "parameters of edges, 0 where the edge is absent; coupling is the only one of an edge, or the "
+    "norm of several"
+)
 
 
 def make_tree(posterior: Posterior, dense: bool | None = None) -> xr.DataTree:
@@ -30,7 +39,7 @@ def make_tree(posterior: Posterior, dense: bool | None = None) -> xr.DataTree:
 
     draws = posterior.draws
     if dense is None:
-        dense = draws.n_chains * draws.n_draws * draws.n_edges <= MAX_DENSE
+        dense = draws.n_chains * draws.n_draws * draws.interactions.n_parameters <= MAX_DENSE
     groups = {
         "/": xr.Dataset(attrs=_attributes(posterior)),
         "posterior": _posterior_group(posterior, dense),
@@ -48,42 +57,49 @@ def _posterior_group(posterior: Posterior, dense: bool) -> xr.Dataset:
 
     draws, dims = posterior.draws, ("chain", "draw")
     variables: dict[str, Any] = {}
-    coordinates = _draw_coordinates(posterior) | {"node": printable(posterior.feature_names)}
+    coordinates = _draw_coordinates(posterior) | bias_coordinates(posterior)
     if dense:
-        present, coupling = _dense(posterior)
+        present, coupling = _dense(draws.values, draws)
         variables |= {
             "coupling": ((*dims, "edge"), coupling, {"about": "0 where the edge is absent"}),
             "present": ((*dims, "edge"), present, {"about": "1 where the edge is present"}),
         }
         coordinates |= edge_coordinates(posterior)
+        if draws.interactions.n_parameters > draws.n_edges:
+            variables["parameters"] = (
+                (*dims, "parameter"), _dense(draws.parameters, draws)[1], {"about": OF_PARAMETERS}
+            )  # fmt: skip
+            coordinates |= _parameter_coordinates(posterior)
     variables |= {
-        "bias": ((*dims, "node"), draws.bias),
+        "bias": ((*dims, *bias_coordinates(posterior)), draws.bias),
         "p0": (dims, draws.p0),
         "sigma0": (dims, draws.sigma0),
     }
-    return xr.Dataset(variables, coordinates)
+    if draws.sigma0_nominal is not None:
+        about = {"about": "scale of the slab of edges with several parameters"}
+        variables["sigma0_nominal"] = (dims, draws.sigma0_nominal, about)
+    return xr.Dataset(variables, coordinates, _variables_attribute(posterior))
 
 
-def _dense(posterior: Posterior) -> tuple[Any, Any]:
-    """Dense presence and couplings, bit for bit: SciPy's conversion would lose negative zeros."""
-    draws = posterior.draws
-    shape = (draws.n_chains * draws.n_draws, draws.n_edges)
+def _dense(values: Any, draws: Draws) -> tuple[Any, Any]:
+    """Dense presence and values, bit for bit: SciPy's conversion would lose negative zeros."""
+    shape = values.shape
     if shape[0] * shape[1] > DENSE_LIMIT:
         raise InputError(
             "too-large-for-dense",
             "{parameter} must be False for more than {limit:,} entries; there are {n_draws:,} "
-            "draws of {n_edges:,} edges. Leave the argument out.",
+            "draws of {n_parameters:,} couplings. Leave the argument out.",
             parameter=Parameter("dense"),
             limit=DENSE_LIMIT,
             n_draws=shape[0],
-            n_edges=shape[1],
+            n_parameters=shape[1],
         )
     # ArviZ subtracts draws from each other, which NumPy refuses to do with truth values
     present, coupling = np.zeros(shape, np.int8), np.zeros(shape)
-    rows = np.repeat(np.arange(shape[0]), np.diff(draws.values.indptr))
-    present[rows, draws.values.indices] = 1
-    coupling[rows, draws.values.indices] = draws.values.data
-    by_chain = (draws.n_chains, draws.n_draws, draws.n_edges)
+    rows = np.repeat(np.arange(shape[0]), np.diff(values.indptr))
+    present[rows, values.indices] = 1
+    coupling[rows, values.indices] = values.data
+    by_chain = (draws.n_chains, draws.n_draws, shape[1])
     return present.reshape(by_chain), coupling.reshape(by_chain)
 
 
@@ -122,19 +138,27 @@ def _inclusion(posterior: Posterior) -> xr.Dataset:
 def _sparse(posterior: Posterior) -> xr.Dataset:
     import xarray as xr
 
-    values = posterior.draws.values
-    about = {
-        "about": "Draw k of chain c is row r = c * draws + k. Its edges are edge_number[start[r] : "
-        "start[r + 1]], and their couplings are the same slice of value."
+    values, name = posterior.draws.parameters, sparse_number(posterior.interactions)
+    variables = {
+        "start": (("row",), values.indptr.astype(np.int64)),
+        name: (("entry",), values.indices.astype(np.int32)),
+        "value": (("entry",), values.data),
     }
-    return xr.Dataset(
-        {
-            "start": (("row",), values.indptr.astype(np.int64)),
-            "edge_number": (("entry",), values.indices.astype(np.int32)),
-            "value": (("entry",), values.data),
-        },
-        attrs=about,
+    of_group = ""
+    if posterior.interactions.n_parameters > posterior.draws.n_edges:
+        variables["first_parameter"] = (("group",), posterior.interactions.group_start)
+        of_group = " Edge e has the parameters from first_parameter[e] to first_parameter[e + 1]."
+    about = (
+        "Draw k of chain c is row r = c * draws + k. Its present edges have the numbers "
+        f"{name}[start[r] : start[r + 1]], and their couplings are the same slice of value."
     )
+    return xr.Dataset(variables, attrs={"about": about + of_group})
+
+
+def sparse_number(interactions: Interactions) -> str:
+    """Name of the column numbers of sparse draws: of edges, or of the parameters of edges."""
+    several = interactions.n_parameters > len(interactions)
+    return "parameter_number" if several else "edge_number"
 
 
 def _run(posterior: Posterior) -> xr.Dataset:
@@ -157,7 +181,8 @@ def _attributes(posterior: Posterior) -> dict[str, Any]:
     import slabfield
 
     attributes = {
-        "title": "Posterior of a binary Markov random field with a spike-and-slab prior",
+        "title": f"Posterior of a {'' if posterior.has_levels else 'binary '}Markov random field "
+        "with a spike-and-slab prior",
         "slabfield_format": FORMAT,
         "creation_library": "slabfield",
         "creation_library_version": slabfield.__version__,
@@ -183,6 +208,41 @@ def edge_coordinates(posterior: Posterior) -> dict[str, Any]:
     if len(interactions) > MAX_NAMED:
         return {}
     return {"edge": interactions.labels(printable(posterior.feature_names))}
+
+
+def bias_coordinates(posterior: Posterior) -> dict[str, Any]:
+    """Names of the biases: one for each node, or with levels one for each threshold."""
+    if posterior.has_levels:
+        return {"threshold": printable(posterior.bias_names)}
+    return {"node": printable(posterior.feature_names)}
+
+
+def _parameter_coordinates(posterior: Posterior) -> dict[str, Any]:
+    """Names of parameters: the edge, and the number of the parameter in its group, from 1."""
+    interactions = posterior.interactions
+    if interactions.n_parameters > MAX_NAMED:
+        return {}
+    labels = interactions.labels(printable(posterior.feature_names))
+    sizes = np.diff(interactions.group_start).tolist()
+    return {
+        "parameter": [
+            label if size == 1 else f"{label}[{k + 1}]"
+            for label, size in zip(labels, sizes, strict=True)
+            for k in range(size)
+        ]
+    }
+
+
+def _variables_attribute(posterior: Posterior) -> dict[str, str]:
+    """Kinds and labels of the variables as JSON, if there are levels and they are not too many."""
+    if not posterior.has_levels:
+        return {}
+    found = {
+        name: {"kind": variable.kind, "labels": level_names(variable)}
+        for name, variable in zip(posterior.feature_names, posterior.variables, strict=True)
+    }
+    text = _as_json("variables", found)
+    return {"variables": text} if len(text) <= MAX_VARIABLES_LENGTH else {}
 
 
 def _ends(posterior: Posterior) -> dict[str, Any]:

@@ -137,22 +137,25 @@ def _global_problems(posterior: Posterior) -> Iterator[Message]:
 
 
 def _bias_problems(posterior: Posterior) -> Iterator[Message]:
-    nodes = posterior.convergence.unconverged_biases
-    if nodes.size:
-        one = nodes.size == 1
+    biases = posterior.convergence.unconverged_biases
+    if biases.size:
         yield Message(
             "unconverged-biases",
             "{what} too few effective draws{or_disagree} (worst: {worst}). Couplings at these "
             "nodes are imprecise, too. {advice}.",
             {
-                "what": "The bias of 1 node has"
-                if one
-                else f"The biases of {nodes.size} nodes have",
+                "what": _unconverged_biases(int(biases.size), posterior.has_levels),
                 "or_disagree": _or_disagree(posterior),
-                "worst": ", ".join(posterior.feature_names[i] for i in nodes[:3]),
+                "worst": ", ".join(posterior.bias_names[i] for i in biases[:3]),
                 "advice": RUN_LONGER,
             },
         )
+
+
+def _unconverged_biases(n_biases: int, has_levels: bool) -> str:
+    if has_levels:
+        return "1 threshold has" if n_biases == 1 else f"{n_biases} thresholds have"
+    return "The bias of 1 node has" if n_biases == 1 else f"The biases of {n_biases} nodes have"
 
 
 def _edge_problems(posterior: Posterior) -> Iterator[Message]:

@@ -168,15 +168,18 @@ class Structure(Summaries):
 
         An edge whose coupling is estimated as exactly zero would get it; however clearly an edge is
         absent, there is no stronger evidence against it. NaN where it cannot be computed: the edge
-        is present in few draws, and the means of the nodes are not recorded.
+        is present in few draws, and the shares of the levels of its nodes are not recorded, or it
+        has several parameters.
         """
-        shares, n_rows = self.settings.get("level_shares"), self.settings.get("total_weight")
-        variance = np.full(self.n_nodes, np.nan)
+        variance, n_rows = np.full(self.n_nodes, np.nan), self.settings.get("total_weight")
+        shares = self.level_shares
         if shares is not None and n_rows is not None:
-            for i, node in enumerate(self.encoder.variables):
-                if node.is_scored:
-                    scores, share = np.array(node.scores), np.array(shares[i])
-                    variance[i] = np.sqrt(n_rows) * (share @ scores**2 - (share @ scores) ** 2)
+            variance = np.sqrt(n_rows) * np.array(
+                [
+                    _variance(np.array(variable.scores), share) if variable.is_scored else np.nan
+                    for variable, share in zip(self.variables, shares, strict=True)
+                ]
+            )
         first, second = self.interactions.ends
         return least_attainable(self.draws, variance[first] * variance[second])
 
@@ -243,7 +246,7 @@ class Structure(Summaries):
 
     @cached_property
     def strength(self) -> Array:
-        """Sum of absolute couplings at every node, (chain, draw, node)."""
+        """Sum of absolute couplings, or strengths, at every node, (chain, draw, node)."""
         return self._at_nodes(np.abs(self.draws.values.data))
 
     def _graph(self, edges: NDArray[np.int64]) -> Graph:
@@ -261,3 +264,8 @@ class Structure(Summaries):
             at = begin + ends[draws.values.indices]
             total += np.bincount(at, weights, minlength=total.size)
         return total.reshape(draws.n_chains, draws.n_draws, size)
+
+
+def _variance(scores: Array, share: Array) -> float:
+    """Variance of a node's score in the data."""
+    return float(share @ scores**2 - (share @ scores) ** 2)

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 # Spreadsheets in some languages read the full-width characters as formulas, too
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001
 # Columns of a table of edges that hold text
-NODES, TEXTS = ("node_1", "node_2"), ("node_1", "node_2", "evidence")
+NODES, TEXTS = ("node_1", "node_2"), ("node_1", "node_2", "evidence", "kind")
+NUMBER = re.compile(r"-?\d+(\.\d+)?")
 NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -28,9 +29,24 @@ def write_edges(edges: pd.DataFrame, path: Path) -> None:
 
     A name that a spreadsheet would read as a formula gets a leading single quote.
     """
-    safe = edges.copy()
-    for column in NODES:
-        safe[column] = [harmless_name(str(name)) for name in edges[column]]
+    _write_table(edges, NODES, path)
+
+
+def write_thresholds(thresholds: pd.DataFrame, path: Path) -> None:
+    """Write the table of thresholds as CSV, with names as in :func:`write_edges`.
+
+    Labels that are numbers, such as -1, stay as they are.
+    """
+    labels = thresholds["level"]
+    safe = [label if NUMBER.fullmatch(label) else harmless_name(label) for label in labels]
+    _write_table(thresholds.assign(level=safe), ("node",), path)
+
+
+def _write_table(table: pd.DataFrame, names: Sequence[str], path: Path) -> None:
+    """Write a table as CSV; the names in some columns are made harmless."""
+    safe = table.copy()
+    for column in names:
+        safe[column] = [harmless_name(str(name)) for name in table[column]]
 
     def write(temporary: Path) -> None:
         safe.to_csv(temporary, index=False, float_format="%.6g", encoding="utf-8")

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slabfield.posterior.couplings import Couplings
 from slabfield.posterior.exports import write_graph
+from slabfield.posterior.levels import Levels
+from slabfield.posterior.node_names import level_names
 from slabfield.validation import InputError, check_number, check_positive_int
 
 Array = NDArray[np.float64]
@@ -19,7 +20,7 @@ Array = NDArray[np.float64]
 MIN_WEIGHT = 1e-12
 
 
-class Networks(Couplings):
+class Networks(Levels):
     """Methods that return or use networkx graphs.
 
     Examples
@@ -53,32 +54,39 @@ class Networks(Couplings):
         Returns
         -------
         networkx.Graph
-            Nodes, by name, have ``bias`` (posterior mean) and ``expected_degree`` (sum of the
-            inclusion probabilities of their edges). Edges have ``inclusion_probability``,
-            ``coupling_given_presence``, ``coupling_averaged`` and ``odds_ratio``, as in
-            :meth:`Posterior.to_dataframe`, and ``weight``, the absolute coupling given presence.
-            An edge that was never present has coupling 0.
+            Nodes, by name, have ``expected_degree`` (sum of the inclusion probabilities of their
+            edges), ``kind`` and ``levels`` (of the variable), and binary ones ``bias`` (posterior
+            mean). Edges have ``inclusion_probability``, ``coupling_given_presence``,
+            ``coupling_averaged`` and ``odds_ratio``, as in :meth:`Posterior.to_dataframe`, and
+            ``weight``, the absolute coupling given presence. Edges without a sign have
+            ``strength``, which is their weight, and neither couplings nor an odds ratio. An edge
+            that was never present has coupling 0.
         """
         threshold = check_number("threshold", threshold, 0, 1)
         graph = self._empty_graph()
         expected_degree = self.inclusion_probability.sum(axis=1)
-        for k, name in enumerate(self.feature_names):
-            graph.nodes[name].update(
-                bias=float(self.bias_mean[k]), expected_degree=float(expected_degree[k])
-            )
-        coupling = np.nan_to_num(self.coupling_given_presence)
+        for k, (name, variable) in enumerate(zip(self.feature_names, self.variables, strict=True)):
+            attributes = graph.nodes[name]
+            if variable.kind == "binary":
+                attributes["bias"] = float(self.bias_mean[self.bias_start[k]])
+            attributes["expected_degree"] = float(expected_degree[k])
+            attributes |= {"kind": variable.kind, "levels": ", ".join(level_names(variable))}
         chosen, names = np.flatnonzero(self.edge_probability >= threshold), self.feature_names
         for i, j in self.interactions.cliques(chosen):
-            graph.add_edge(
-                names[i],
-                names[j],
-                inclusion_probability=float(self.inclusion_probability[i, j]),
-                coupling_given_presence=float(coupling[i, j]),
-                coupling_averaged=float(self.coupling_averaged[i, j]),
-                odds_ratio=float(np.nan_to_num(self.odds_ratio[i, j], nan=1.0)),
-                weight=float(abs(coupling[i, j])),
-            )
+            graph.add_edge(names[i], names[j], **self._edge_attributes(i, j))
         return graph
+
+    def _edge_attributes(self, i: int, j: int) -> dict[str, float]:
+        """Attributes of an edge: its coupling, or its strength if it has no sign."""
+        coupling = float(np.nan_to_num(self.coupling_given_presence[i, j]))
+        found = {"inclusion_probability": float(self.inclusion_probability[i, j])}
+        if self.has_sign[i, j]:
+            found["coupling_given_presence"] = coupling
+            found["coupling_averaged"] = float(self.coupling_averaged[i, j])
+            found["odds_ratio"] = float(np.nan_to_num(self.odds_ratio[i, j], nan=1.0))
+        else:
+            found["strength"] = coupling
+        return found | {"weight": abs(coupling)}
 
     def write_graphml(self, path: str | os.PathLike[str], threshold: float = 0.5) -> None:
         """Write :meth:`to_networkx` as GraphML, which igraph, Cytoscape and Gephi read.
@@ -113,9 +121,10 @@ class Networks(Couplings):
         Parameters
         ----------
         function : callable
-            Takes a networkx graph, whose edges have ``coupling``, ``weight`` (its absolute value)
-            and ``distance`` (one over the weight), and returns a number, an array, or a dict of
-            numbers by node, as the measures of networkx do.
+            Takes a networkx graph, whose edges have ``coupling`` (unless they have no sign),
+            ``weight`` (its absolute value, or the strength) and ``distance`` (one over the weight),
+            and returns a number, an array, or a dict of numbers by node, as the measures of
+            networkx do.
         n_draws : int
             Number of draws, from all chains together; at most the number available.
 
@@ -209,11 +218,12 @@ class Networks(Couplings):
         for row in self.draws.evenly_spaced(n_draws):
             graph = self._empty_graph()
             part = slice(values.indptr[row], values.indptr[row + 1])
-            edges = self.interactions.cliques(values.indices[part])
-            for (i, j), coupling in zip(edges, values.data[part], strict=True):
+            edges, signed = values.indices[part], self.edge_is_signed[values.indices[part]]
+            ends = self.interactions.cliques(edges)
+            for (i, j), coupling, has_sign in zip(ends, values.data[part], signed, strict=True):
                 weight = max(abs(float(coupling)), MIN_WEIGHT)
-                attributes = {"coupling": float(coupling), "weight": weight, "distance": 1 / weight}
-                graph.add_edge(names[i], names[j], **attributes)
+                sign = {"coupling": float(coupling)} if has_sign else {}
+                graph.add_edge(names[i], names[j], **sign, weight=weight, distance=1 / weight)
             yield graph
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 QUANTITIES = {
     "p0": "p0",
     "sigma0": "sigma0",
+    "sigma0_nominal": "sigma0 of pairs with several parameters",
     "density": "the density of the network",
     "potential": "the log potential of the data",
 }
@@ -44,6 +45,11 @@ def convergence_sentences(posterior: Posterior) -> list[str]:
     return [_criteria(posterior), _verdict(posterior), _largest_and_fewest(posterior)]
 
 
+def bias_word(posterior: Posterior) -> tuple[str, str]:
+    """Return what biases are called, one and several: thresholds, if nodes have levels."""
+    return ("threshold", "thresholds") if posterior.has_levels else ("bias", "biases")
+
+
 def _criteria(posterior: Posterior) -> str:
     settings, (low, high) = posterior.settings, UNDECIDED_RANGE
     fixed = set()
@@ -51,16 +57,17 @@ def _criteria(posterior: Posterior) -> str:
     if edges is not None and not (isinstance(edges, list) and None in edges):
         fixed.add("p0")
     if settings.get("slab_prior", {}).get("sigma0") is not None:
-        fixed.add("sigma0")
-    sampled = joined([text for name, text in QUANTITIES.items() if name not in fixed])
+        fixed |= {"sigma0", "sigma0_nominal"}
+    known = posterior.convergence.quantities
+    sampled = joined([QUANTITIES[name] for name in known if name not in fixed])
     particles = "particles that passed checks of their number, mixing and lag; "
     return (
         "Convergence was judged by rank-normalized R-hat and effective sample size (Vehtari et "
         f"al., 2021). The criteria were, from at least {in_words(MIN_CHAINS)} chains, an R-hat of "
         f"at most {GLOBAL_RHAT_LIMIT:g} and at least {GLOBAL_ESS_LIMIT:g} effective draws for the "
         f"global quantities ({sampled}); an R-hat of at most {RHAT_LIMIT:g} and at least "
-        f"{ESS_LIMIT:g} effective draws for each bias and for the inclusion indicator of each edge "
-        f"with an inclusion probability from {low:g} to {high:g}; "
+        f"{ESS_LIMIT:g} effective draws for each {bias_word(posterior)[0]} and for the inclusion "
+        f"indicator of each edge with an inclusion probability from {low:g} to {high:g}; "
         f"{particles if settings.get('engine') == 'particles' else ''}and no edge that was always "
         "present in one chain and never in another."
     )
@@ -84,7 +91,7 @@ def _reasons(posterior: Posterior) -> list[str]:
     if "unconverged-quantity" in codes:
         unconverged += [QUANTITIES[name] for name in convergence.unconverged_quantities]
     if "unconverged-biases" in codes:
-        unconverged.append(counted(convergence.unconverged_biases.size, "bias", "biases"))
+        unconverged.append(counted(convergence.unconverged_biases.size, *bias_word(posterior)))
     if "unconverged-edges" in codes:
         unconverged.append(counted(convergence.unconverged_edges.size, "edge"))
     if unconverged:
@@ -101,7 +108,9 @@ def _largest_and_fewest(posterior: Posterior) -> str:
     rhat, ess = (
         {
             "the global quantities": np.concatenate([pair[k] for pair in quantities]),
-            "biases and such edges": np.concatenate([convergence.biases[k], of_edges[k]]),
+            f"{bias_word(posterior)[1]} and such edges": np.concatenate(
+                [convergence.biases[k], of_edges[k]]
+            ),
         }
         for k in range(2)
     )

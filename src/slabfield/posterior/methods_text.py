@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from slabfield.encoding import Variable
 from slabfield.encoding.column_notes import coding_rules
 from slabfield.posterior.methods_convergence import convergence_sentences
+from slabfield.posterior.methods_levels import (
+    bias_prior_sentence,
+    level_sentences,
+    slab_sentences,
+    variables_text,
+)
 from slabfield.posterior.wording import counted, in_words, joined, were
 from slabfield.validation.errors import listed
 
@@ -60,8 +67,9 @@ def methods_text(posterior: Posterior) -> str:
     sentences = [
         *_data(posterior),
         *_coding(posterior.encoder.variables),
+        *level_sentences(posterior),
         *_missing(settings, posterior.n_nodes),
-        *_prior(settings, posterior.draws.n_edges),
+        *_prior(posterior),
         *_likelihood(posterior),
         *_sampling(posterior),
         *convergence_sentences(posterior),
@@ -77,10 +85,12 @@ def _data(posterior: Posterior) -> list[str]:
     settings = posterior.settings
     n_rows = settings.get("n_rows")
     observations = "" if n_rows is None else f" from {counted(n_rows, 'observation')}"
+    field = "a pairwise Markov random field"
+    if not posterior.has_levels:
+        field += " (an Ising model with couplings on the 0/1 scale)"
     found = [
-        f"The conditional dependencies among {counted(posterior.n_nodes, 'binary variable')} were "
-        f"estimated{observations} with a pairwise Markov random field (an Ising model with "
-        "couplings on the 0/1 scale)."
+        f"The conditional dependencies among {variables_text(posterior.variables)} were "
+        f"estimated{observations} with {field}."
     ]
     if settings.get("weighted"):
         found.append(
@@ -92,8 +102,10 @@ def _data(posterior: Posterior) -> list[str]:
 def _coding(variables: Sequence[Variable]) -> list[str]:
     rules = list(coding_rules(variables).items())
     n_unchanged = len(variables) - sum(len(names) for _, names in rules)
+    binary = all(variable.kind == "binary" for variable in variables)
+    values = "the values 0 and 1" if binary else "the whole numbers from 0 as values"
     if not rules:
-        return ["All variables had the values 0 and 1 in the data."]
+        return [f"All variables had {values} in the data."]
     if len(rules) == 1 and n_unchanged == 0:
         return [f"All variables were coded {rules[0][0]}."]
     described = [f"{rule} for {listed(names, MAX_NAMES)}" for rule, names in rules[:MAX_RULES]]
@@ -103,7 +115,7 @@ def _coding(variables: Sequence[Variable]) -> list[str]:
     found = [f"Variables were coded as follows: {'; '.join(described)}."]
     if n_unchanged:
         others = "variable" if n_unchanged == 1 else f"{n_unchanged:,} variables"
-        found.append(f"The other {others} had the values 0 and 1 in the data.")
+        found.append(f"The other {others} had {values} in the data.")
     return found
 
 
@@ -131,7 +143,8 @@ def _missing(settings: Mapping[str, Any], n_nodes: int) -> list[str]:
     ]
 
 
-def _prior(settings: Mapping[str, Any], n_edges: int) -> list[str]:
+def _prior(posterior: Posterior) -> list[str]:
+    settings, n_edges = posterior.settings, posterior.draws.n_edges
     if "inclusion_prior" not in settings or "slab_prior" not in settings:
         return []
     slab = settings["slab_prior"]
@@ -146,11 +159,11 @@ def _prior(settings: Mapping[str, Any], n_edges: int) -> list[str]:
         "Edges had a spike-and-slab prior (Chen & Welling, 2012): the coupling of an absent edge "
         f"is exactly zero, and that of a present edge is normal with mean 0 and standard deviation "
         f"{scale}.",
+        *slab_sentences(posterior),
         _edge_prior(settings["inclusion_prior"], n_edges),
     ]
     if "bias_scale" in settings:
-        scale = f"{settings['bias_scale']:g}"
-        found.append(f"Biases had normal priors with mean 0 and standard deviation {scale}.")
+        found.append(bias_prior_sentence(posterior, settings["bias_scale"]))
     return found
 
 
@@ -194,7 +207,7 @@ def _likelihood(posterior: Posterior) -> list[str]:
     settings = posterior.settings
     engine = settings.get("engine")
     if engine == "exact":
-        n_states = 2**posterior.n_nodes
+        n_states = prod(variable.n_levels for variable in posterior.variables)
         return [f"The likelihood was computed exactly, as a sum over all {n_states:,} states."]
     if engine == "particles":
         return [

@@ -14,7 +14,6 @@ from slabfield.draws import Draws
 from slabfield.encoding import Encoder, Variable
 from slabfield.io.atomic import check_target
 from slabfield.posterior.arviz_groups import data_groups, prior_group
-from slabfield.posterior.convergence import Convergence
 from slabfield.posterior.couplings import CI_PROB, sd_and_interval_given_presence
 from slabfield.posterior.datatree import make_tree
 from slabfield.posterior.diagnostics import (
@@ -40,7 +39,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Posterior(Structure, Networks, Predictions):
-    """The posterior of a binary pairwise field, represented by draws.
+    """The posterior of a pairwise field, represented by draws.
 
     It predicts, scores and samples rows like the estimator that made it, also after it was saved
     and loaded: it has the variables of the fitted table, not its rows.
@@ -48,7 +47,7 @@ class Posterior(Structure, Networks, Predictions):
     Attributes
     ----------
     draws : Draws
-        Draws of couplings, their presence, biases, p0 and sigma0.
+        Draws of couplings, their presence, biases (thresholds of levels), p0 and sigma0.
     feature_names : list of str
         Names of the nodes.
     settings : dict
@@ -89,9 +88,10 @@ class Posterior(Structure, Networks, Predictions):
 
         Keys ``rhat_<what>`` and ``ess_<what>`` for what in ``present`` (each inclusion indicator),
         ``coupling`` (each Y A), ``bias``, ``p0``, ``sigma0``, ``density`` and ``potential`` (the
-        log potential of the data). NaN if a quantity never changed: a constant series does not
-        show whether it has converged. Indicators have diagnostics if the edge is present in 1% to
-        99% of the draws, couplings if it is present in at least 1%; the others are NaN.
+        log potential of the data), and ``sigma0_nominal`` if there are two slabs. NaN if a
+        quantity never changed: a constant series does not show whether it has converged. Indicators
+        have diagnostics if the edge is present in 1% to 99% of the draws, couplings if it is
+        present in at least 1%; the others are NaN.
         """
         found = {
             "present": self.convergence.indicators,
@@ -101,11 +101,6 @@ class Posterior(Structure, Networks, Predictions):
         }
         rhat = {f"rhat_{name}": values[0] for name, values in found.items()}
         return rhat | {f"ess_{name}": values[1] for name, values in found.items()}
-
-    @cached_property
-    def convergence(self) -> Convergence:
-        """R-hat and effective draws of each quantity, computed when they are asked for."""
-        return Convergence(self.draws)
 
     @cached_property
     def warnings(self) -> list[str]:
@@ -132,10 +127,10 @@ class Posterior(Structure, Networks, Predictions):
         """Whether the chains agree and are long enough; if not, ``warnings`` says what is wrong.
 
         Rank-normalized R-hat below 1.01 and at least 400 effective draws (bulk and tail) of p0,
-        sigma0, the density and the log potential of the data, from at least four chains; R-hat
-        below 1.05 and at least 100 effective draws of every bias and of the indicator of every edge
-        with probability in [0.05, 0.95]; chains in which an edge never changes agree on it; and
-        the particles, if any, raise no warning.
+        sigma0 (of both, if there are two slabs), the density and the log potential of the data,
+        from at least four chains; R-hat below 1.05 and at least 100 effective draws of every bias
+        and of the indicator of every edge with probability in [0.05, 0.95]; chains in which an edge
+        never changes agree on it; and the particles, if any, raise no warning.
         """
         return not self.problems
 
@@ -153,8 +148,14 @@ class Posterior(Structure, Networks, Predictions):
           interval, ``lower_given_presence`` and ``upper_given_presence``;
         - ``coupling_averaged``: posterior mean of the coupling averaged over graphs, which is
           ``coupling_given_presence`` times ``inclusion_probability``;
-        - ``odds_ratio``: the exponential of ``coupling_given_presence``;
+        - ``odds_ratio`` of adjacent levels, which between binary nodes is the exponential of
+          ``coupling_given_presence``;
         - ``rhat`` and ``ess`` of the inclusion indicator.
+
+        If there are nodes with more than two levels, also ``coupling_raw``, the log odds ratio of
+        adjacent levels, given presence. If pairs have no sign, because a nominal node of three or
+        more levels takes part, also ``kind``, which says what the numbers of a pair are: "coupling"
+        or "strength", the norm of its parameters.
 
         What is given presence is NaN for an edge that was never present.
 
@@ -185,11 +186,15 @@ class Posterior(Structure, Networks, Predictions):
                 "lower_given_presence": lower,
                 "upper_given_presence": upper,
                 "coupling_averaged": self.interactions.of_matrix(self.coupling_averaged),
+                "coupling_raw": self.interactions.of_matrix(self.coupling_raw),
                 "odds_ratio": self.interactions.of_matrix(self.odds_ratio),
                 "rhat": self.convergence.indicators[0],
                 "ess": self.convergence.indicators[1],
+                "kind": np.where(self.edge_is_signed, "coupling", "strength"),
             }
         )
+        unneeded = {"coupling_raw": not self.has_levels, "kind": self.edge_is_signed.all()}
+        table = table.drop(columns=[name for name, omitted in unneeded.items() if omitted])
         order = np.lexsort((-np.nan_to_num(np.abs(self.edge_mean)), -self.edge_probability))
         return table.iloc[order].reset_index(drop=True)
 
@@ -235,7 +240,10 @@ class Posterior(Structure, Networks, Predictions):
         -------
         xarray.DataTree
             Groups: ``posterior`` has draws of ``coupling``, ``present``, ``bias``, ``p0`` and
-            ``sigma0``; ``sample_stats`` the log potential of the data and the density;
+            ``sigma0``, where edges have several parameters also ``parameters`` (their couplings
+            are norms) and, if there are two slabs, ``sigma0_nominal``; with levels, biases have
+            the names of :attr:`bias_names`, and the attribute ``variables`` has kinds and labels.
+            ``sample_stats`` has the log potential of the data and the density;
             ``prior`` draws of ``p0`` and ``sigma0`` from their priors;
             ``inclusion`` the inclusion probability of each edge, and the mean of its conditional
             probabilities; ``run`` settings and info as JSON; ``sparse``, if draws are not dense,

@@ -17,7 +17,8 @@ from slabfield.draws import DENSE_LIMIT, Draws, sparse_where
 from slabfield.encoding import Encoder
 from slabfield.io.atomic import check_target, write_atomically
 from slabfield.models.interactions import Interactions
-from slabfield.posterior.datatree import make_tree
+from slabfield.models.pairwise import pairwise_model
+from slabfield.posterior.datatree import make_tree, sparse_number
 from slabfield.posterior.integrity import SAVE_AGAIN, append_checksum, check_checksum
 from slabfield.validation import InputError
 
@@ -114,7 +115,7 @@ def load_posterior(path: str | os.PathLike[str]) -> Posterior:
                 isinstance(settings, dict) and _is_list_of(info, dict),
                 "settings or info of the wrong type",
             )
-            return Posterior(_draws(reader, len(names)), names, settings, info, encoder)
+            return Posterior(_draws(reader, encoder), names, settings, info, encoder)
 
 
 def find_posterior(path: str | os.PathLike[str]) -> Path:
@@ -133,42 +134,75 @@ def find_posterior(path: str | os.PathLike[str]) -> Path:
     return source / POSTERIOR_FILE
 
 
-def _draws(reader: _Reader, n_nodes: int) -> Draws:
+def _draws(reader: _Reader, encoder: Encoder) -> Draws:
     n_chains, n_draws = reader.shape("posterior/p0", 2)
-    n_edges = len(Interactions.pairs(n_nodes))
+    model = pairwise_model(encoder.variables)
+    interactions, n_edges = model.interactions, model.n_interactions
     shape = (n_chains, n_draws)
     read = reader.numbers
-    values = _sparse(reader, shape, n_edges) if reader.has("sparse") else None
-    if values is None:
-        _expect(n_chains * n_draws * n_edges <= DENSE_LIMIT, "too many dense draws")
-        present = read("posterior/present", (*shape, n_edges), np.int8).reshape(-1, n_edges) != 0
-        coupling = read("posterior/coupling", (*shape, n_edges)).reshape(-1, n_edges)
-        values = sparse_where(present, coupling)
+    if reader.has("sparse"):
+        parameters = _sparse(reader, shape, interactions)
+    else:
+        parameters = _dense(reader, shape, interactions)
+    scale = "posterior/sigma0_nominal"
     return Draws(
         n_chains,
         n_draws,
-        values,
-        read("posterior/bias", (*shape, n_nodes)),
+        parameters,
+        read("posterior/bias", (*shape, model.n_biases)),
         read("posterior/p0", shape),
         read("posterior/sigma0", shape),
         read("sample_stats/potential", shape),
         read("inclusion/conditional_probability", (n_edges,)),
         read("inclusion/log_bayes_factor", (n_edges,)),
         read("inclusion/log_bayes_factor_mcse", (n_edges,)),
+        interactions,
+        read(scale, shape) if reader.has(scale) else None,
     )
 
 
-def _sparse(reader: _Reader, shape: tuple[int, int], n_edges: int) -> Any:
+def _dense(reader: _Reader, shape: tuple[int, int], interactions: Interactions) -> Any:
+    """Read dense draws as sparse ones."""
+    n_edges, n_parameters = len(interactions), interactions.n_parameters
+    _expect(shape[0] * shape[1] * n_parameters <= DENSE_LIMIT, "too many dense draws")
+    present = reader.numbers("posterior/present", (*shape, n_edges), np.int8) != 0
+    name = "coupling" if n_parameters == n_edges else "parameters"
+    values = reader.numbers(f"posterior/{name}", (*shape, n_parameters))
+    if n_parameters > n_edges:
+        present = np.repeat(present, np.diff(interactions.group_start), axis=-1)
+    return sparse_where(present.reshape(-1, n_parameters), values.reshape(-1, n_parameters))
+
+
+def _sparse(reader: _Reader, shape: tuple[int, int], interactions: Interactions) -> Any:
     """Read sparse draws and validate the indices: wrong ones would access memory out of bounds."""
-    n_rows = shape[0] * shape[1]
+    n_rows, n_parameters = shape[0] * shape[1], interactions.n_parameters
     (n_entries,) = reader.shape("sparse/value", 1)
     start = reader.numbers("sparse/start", (n_rows + 1,), np.int64)
-    edge = reader.numbers("sparse/edge_number", (n_entries,), np.int32)
+    number = reader.numbers(f"sparse/{sparse_number(interactions)}", (n_entries,), np.int32)
     value = reader.numbers("sparse/value", (n_entries,))
     in_order = start[0] == 0 and start[-1] == n_entries and np.all(np.diff(start) >= 0)
-    in_bounds = n_entries == 0 or (edge.min() >= 0 and edge.max() < n_edges)
+    in_bounds = n_entries == 0 or (number.min() >= 0 and number.max() < n_parameters)
     _expect(bool(in_order and in_bounds), "sparse draws out of order")
-    return sparse.csr_array((value, edge, start), shape=(n_rows, n_edges))
+    _expect(_whole_groups(number, start, interactions), "edges with only some of their parameters")
+    return sparse.csr_array((value, number, start), shape=(n_rows, n_parameters))
+
+
+def _whole_groups(
+    number: NDArray[np.int32], start: NDArray[np.int64], interactions: Interactions
+) -> bool:
+    """Whether sparse draws have all parameters of their edges, in order, within one draw."""
+    if interactions.n_parameters == len(interactions):
+        return True
+    first = interactions.group_start
+    sizes = np.diff(first)
+    edge = np.repeat(np.arange(len(interactions)), sizes)[number]
+    begins = np.flatnonzero(number == first[edge])
+    lengths = sizes[edge[begins]]
+    if lengths.sum() != number.size:
+        return False
+    within = np.arange(number.size) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    whole = np.array_equal(number, np.repeat(first[edge[begins]], lengths) + within)
+    return whole and bool(np.all(np.isin(start[:-1][np.diff(start) > 0], begins)))
 
 
 class _Reader:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from base64 import b64encode
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
@@ -20,6 +20,7 @@ from slabfield.posterior.wording import counted
 from slabfield.report.payload import report_payload
 from slabfield.report.text import (
     all_settings,
+    coupling_help,
     main_settings,
     sentences,
     verdict,
@@ -30,7 +31,7 @@ from slabfield.validation import check_number
 if TYPE_CHECKING:
     from slabfield.posterior import Posterior
 
-SCRIPTS = ("common", "network", "network_view", "edges", "matrix", "convergence", "start")
+SCRIPTS = ("common", "levels", "network", "network_view", "edges", "matrix", "convergence", "start")
 
 
 def write_report(
@@ -101,6 +102,7 @@ def make_page(posterior: Posterior, threshold: float | None = None, source: str 
         verdict=escape(verdict(posterior)),
         sentences=_paragraphs(sentences(posterior)),
         warnings=_warnings(warnings_in_words(posterior)),
+        coupling_help=_explanations(coupling_help(posterior)),
         settings=_definitions(main_settings(posterior)),
         all_settings=escape(all_settings(posterior)),
         methods=_paragraphs(posterior.methods_text().split("\n\n")),
@@ -155,6 +157,12 @@ def _safe_json(payload: dict[str, Any]) -> str:
 
 def _paragraphs(texts: Iterable[str]) -> str:
     return "\n".join(f"<p>{escape(text)}</p>" for text in texts)
+
+
+def _explanations(texts: Mapping[str, str]) -> str:
+    """Return a paragraph on each term, which is bold where it first occurs."""
+    paragraphs = (escape(text).replace(term, f"<b>{term}</b>", 1) for term, text in texts.items())
+    return "\n".join(f"<p>{text}</p>" for text in paragraphs)
 
 
 def _warnings(texts: Iterable[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import floor, isinf, isnan
+from math import floor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,8 +16,11 @@ from slabfield.posterior.convergence import (
     GLOBAL_RHAT_LIMIT,
     MIN_DRAWS,
     RHAT_LIMIT,
+    global_series,
 )
 from slabfield.posterior.couplings import sd_and_interval_given_presence
+from slabfield.report.json_numbers import number_or_text, numbers
+from slabfield.report.level_payload import level_payload, unsigned_payload
 
 if TYPE_CHECKING:
     from slabfield.posterior import Posterior
@@ -36,6 +39,7 @@ MAX_WORST = 10
 GLOBAL_QUANTITIES = {
     "p0": "prior probability of an edge, learned",
     "sigma0": "prior standard deviation of couplings",
+    "sigma0_nominal": "the same for the parameters of pairs without a sign",
     "density": "share of possible edges that are present",
     "potential": "how well the draws fit the data (log potential)",
 }
@@ -52,8 +56,9 @@ def report_payload(posterior: Posterior, threshold: float | None = None) -> dict
     Returns
     -------
     dict
-        ``nodes`` and ``edges`` as lists of equal length, ``network`` (limits of its controls), and
-        ``convergence``. NaN and infinity are replaced by ``None`` and ``"Infinity"``.
+        ``nodes`` and ``edges`` as lists of equal length, ``network`` (limits of its controls),
+        ``convergence``, and ``levels``, which is None if all nodes are binary. NaN and infinity are
+        replaced by ``None`` and ``"Infinity"``.
     """
     kept, min_threshold = _kept_edges(posterior.edge_probability)
     probability = posterior.inclusion_probability
@@ -62,9 +67,10 @@ def report_payload(posterior: Posterior, threshold: float | None = None) -> dict
         threshold = readable_threshold(posterior)
     return {
         "nodes": _nodes(posterior, probability, strength),
-        "edges": _edges(posterior, kept),
+        "edges": _edges(posterior, kept) | unsigned_payload(posterior, kept),
+        "levels": level_payload(posterior),
         "network": {
-            "strongest": _number(strongest_coupling(probability, strength)),
+            "strongest": number_or_text(strongest_coupling(probability, strength)),
             "threshold": max(threshold, min_threshold),
             "min_threshold": min_threshold,
             "n_edges": posterior.draws.n_edges,
@@ -93,10 +99,10 @@ def _nodes(posterior: Posterior, probability: Array, strength: Array) -> dict[st
     places = place_network(probability, strength)
     return {
         "name": list(posterior.feature_names),
-        "x": _numbers(places[:, 0], 5),
-        "y": _numbers(places[:, 1], 5),
-        "bias": _numbers(posterior.bias_mean),
-        "degree": _numbers(probability.sum(axis=1)),
+        "x": numbers(places[:, 0], 5),
+        "y": numbers(places[:, 1], 5),
+        "bias": numbers(posterior.bias_mean[posterior.bias_start[:-1]]),
+        "degree": numbers(probability.sum(axis=1)),
         "order": _cluster_order(posterior).tolist(),
     }
 
@@ -119,40 +125,34 @@ def _edges(posterior: Posterior, kept: NDArray[np.intp]) -> dict[str, Any]:
         "second": second.tolist(),
         # Not rounded: the report compares them with thresholds, as Python does
         "probability": [float(value) for value in posterior.edge_probability[kept]],
-        "factor": _numbers(posterior.edge_bayes_factor[kept]),
-        "mcse": _numbers(posterior.interactions.of_matrix(posterior.log_bayes_factor_mcse)[kept]),
+        "factor": numbers(posterior.edge_bayes_factor[kept]),
+        "mcse": numbers(posterior.interactions.of_matrix(posterior.log_bayes_factor_mcse)[kept]),
         "evidence": posterior.edge_evidence[kept].tolist(),
-        "coupling_given_presence": _numbers(posterior.edge_mean[kept]),
-        "lower_given_presence": _numbers(lower[kept]),
-        "upper_given_presence": _numbers(upper[kept]),
-        "coupling_averaged": _numbers(posterior.coupling_averaged[first, second]),
-        "odds_ratio": _numbers(posterior.odds_ratio[first, second]),
-        "rhat": _numbers(rhat[kept]),
-        "ess": _numbers(ess[kept]),
+        "coupling_given_presence": numbers(posterior.edge_mean[kept]),
+        "lower_given_presence": numbers(lower[kept]),
+        "upper_given_presence": numbers(upper[kept]),
+        "coupling_averaged": numbers(posterior.coupling_averaged[first, second]),
+        "odds_ratio": numbers(posterior.odds_ratio[first, second]),
+        "rhat": numbers(rhat[kept]),
+        "ess": numbers(ess[kept]),
     }
-
-
-def _series(posterior: Posterior) -> dict[str, Array]:
-    draws = posterior.draws
-    series = {"p0": draws.p0, "sigma0": draws.sigma0, "density": posterior.density}
-    return series | {"potential": draws.potential}
 
 
 def _global_rows(posterior: Posterior) -> list[dict[str, Any]]:
     """Summaries of p0, sigma0, density and log potential, and whether they have converged."""
     found = []
-    for name, values in _series(posterior).items():
+    for name, values in global_series(posterior.draws).items():
         rhat, ess = (float(number[0]) for number in posterior.convergence.quantities[name])
         enough = posterior.draws.n_draws >= MIN_DRAWS
         found.append(
             {
                 "name": name,
                 "about": GLOBAL_QUANTITIES[name],
-                "mean": _number(float(values.mean())),
-                "lower": _number(float(np.quantile(values, 0.025))),
-                "upper": _number(float(np.quantile(values, 0.975))),
-                "rhat": _number(rhat),
-                "ess": _number(ess),
+                "mean": number_or_text(float(values.mean())),
+                "lower": number_or_text(float(np.quantile(values, 0.025))),
+                "upper": number_or_text(float(np.quantile(values, 0.975))),
+                "rhat": number_or_text(rhat),
+                "ess": number_or_text(ess),
                 "fixed": not np.ptp(values) > 0,
                 "converged": enough and not (rhat > GLOBAL_RHAT_LIMIT or ess < GLOBAL_ESS_LIMIT),
             }
@@ -171,8 +171,8 @@ def _worst_edges(posterior: Posterior) -> list[dict[str, Any]]:
             "first": first,
             "second": second,
             "probability": float(posterior.edge_probability[edge]),
-            "rhat": _number(float(rhat[edge])),
-            "ess": _number(float(ess[edge])),
+            "rhat": number_or_text(float(rhat[edge])),
+            "ess": number_or_text(float(ess[edge])),
             "converged": edge not in unconverged,
         }
         for edge, (first, second) in zip(worst, posterior.interactions.cliques(worst), strict=True)
@@ -184,7 +184,11 @@ def _worst_biases(posterior: Posterior) -> list[dict[str, Any]]:
         return []
     rhat, ess = posterior.convergence.biases
     return [
-        {"node": int(k), "rhat": _number(float(rhat[k])), "ess": _number(float(ess[k]))}
+        {
+            "name": posterior.bias_names[k],
+            "rhat": number_or_text(float(rhat[k])),
+            "ess": number_or_text(float(ess[k])),
+        }
         for k in posterior.convergence.unconverged_biases[:MAX_WORST]
     ]
 
@@ -194,19 +198,6 @@ def _traces(posterior: Posterior) -> list[dict[str, Any]]:
     n_draws = posterior.draws.n_draws
     shown = np.unique(np.linspace(0, n_draws - 1, min(n_draws, MAX_POINTS)).round().astype(int))
     return [
-        {"name": name, "chains": [_numbers(chain[shown], 4) for chain in values]}
-        for name, values in _series(posterior).items()
+        {"name": name, "chains": [numbers(chain[shown], 4) for chain in values]}
+        for name, values in global_series(posterior.draws).items()
     ]
-
-
-def _numbers(values: Array, digits: int = 6) -> list[float | str | None]:
-    return [_number(float(value), digits) for value in values]
-
-
-def _number(value: float, digits: int = 6) -> float | str | None:
-    """Round; NaN becomes None and infinity a string that JavaScript's Number() reads."""
-    if isnan(value):
-        return None
-    if isinf(value):
-        return "Infinity" if value > 0 else "-Infinity"
-    return float(f"{value:.{digits}g}")

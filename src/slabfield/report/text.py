@@ -10,6 +10,7 @@ import numpy as np
 
 from slabfield.posterior.diagnostics import MORE_DRAWS_HELP
 from slabfield.posterior.evidence_classes import CLASSES, evidence_sentences
+from slabfield.posterior.methods_levels import bias_prior_sentence, variables_text
 from slabfield.validation import Parameter
 
 if TYPE_CHECKING:
@@ -27,6 +28,26 @@ ENGINES = {
     "particles": "the likelihood, from averages over Gibbs particles",
     "pseudo": "half the pseudo-likelihood, a fast approximation",
 }
+
+BINARY_COUPLING = (
+    "A positive coupling makes the two variables 1 together more often, a negative one less often. "
+    "A coupling of 1 multiplies the odds of one variable by 2.7 if the other is 1."
+)
+SCORED_COUPLING = (
+    "A positive coupling makes the two variables high together more often, a negative one less "
+    "often. It multiplies scores of the levels, which are scaled so that couplings can be compared "
+    "whatever the number of levels. The log odds ratio of adjacent levels is the coupling per step "
+    "of the levels: one of 1 multiplies the odds of one step up by 2.7 if the other variable is "
+    "one step higher."
+)
+STRENGTH = (
+    "A pair with a nominal variable has a strength instead, which has no sign: the norm of several "
+    "parameters. Select such an edge in the network to see which levels go together."
+)
+THRESHOLD = (
+    "A threshold is the log weight of a level relative to the first level of the variable, the "
+    "other variables held fixed."
+)
 
 
 def sentences(posterior: Posterior) -> list[str]:
@@ -77,7 +98,7 @@ def main_settings(posterior: Posterior) -> list[tuple[str, str]]:
     rows = [
         ("Rows of data", _counted(settings.get("n_rows"))),
         ("Coding of columns", _coding(settings.get("coding"))),
-        ("Nodes", str(posterior.n_nodes)),
+        ("Nodes", _nodes(posterior)),
         ("Engine", f"{engine}: {ENGINES[engine]}" if engine in ENGINES else engine),
         ("Chains", str(draws.n_chains)),
         ("Draws per chain", f"{draws.n_draws:,}"),
@@ -85,7 +106,7 @@ def main_settings(posterior: Posterior) -> list[tuple[str, str]]:
         ("Iterations per draw", _plain(settings.get("thin"))),
         ("Prior of an edge", _inclusion_prior(settings.get("inclusion_prior"))),
         ("Prior of a coupling", _slab_prior(settings.get("slab_prior"))),
-        ("Prior of a bias", f"normal with mean 0 and sd {_plain(settings.get('bias_scale'))}"),
+        _bias_prior(posterior),
         ("CPU time", _cpu_time(posterior.info)),
         ("Preset", _plain(settings.get("preset"))),
         ("Seed", _plain(settings.get("seed"))),
@@ -108,9 +129,38 @@ def _strongest(posterior: Posterior) -> list[str]:
     supported = np.flatnonzero(posterior.edge_evidence == CLASSES[0])
     chosen = supported[np.argsort(-np.abs(mean[supported]), kind="stable")][:MAX_NAMED]
     labels = posterior.interactions.labels(posterior.feature_names, chosen)
+    words = ["coupling" if signed else "strength" for signed in posterior.edge_is_signed[chosen]]
     return [
-        f"{label} (coupling {mean[edge]:.2f})" for label, edge in zip(labels, chosen, strict=True)
+        f"{label} ({word} {mean[edge]:.2f})"
+        for label, word, edge in zip(labels, words, chosen, strict=True)
     ]
+
+
+def coupling_help(posterior: Posterior) -> dict[str, str]:
+    """Explain what couplings, and with levels strengths and thresholds, mean, by these terms."""
+    interval = "The interval is the 95% highest-density interval, given that the edge is present."
+    coupling = SCORED_COUPLING if posterior.has_levels else BINARY_COUPLING
+    found = {"coupling": f"{coupling} {interval}"}
+    if not posterior.edge_is_signed.all():
+        found["strength"] = STRENGTH
+    if posterior.has_levels:
+        found["threshold"] = THRESHOLD
+    return found
+
+
+def _nodes(posterior: Posterior) -> str:
+    if not posterior.has_levels:
+        return str(posterior.n_nodes)
+    return variables_text(posterior.variables)
+
+
+def _bias_prior(posterior: Posterior) -> tuple[str, str]:
+    scale = posterior.settings.get("bias_scale")
+    if not posterior.has_levels:
+        return "Prior of a bias", f"normal with mean 0 and sd {_plain(scale)}"
+    if not isinstance(scale, (int, float)):
+        return "Prior of thresholds", "unknown"
+    return "Prior of thresholds", bias_prior_sentence(posterior, scale)
 
 
 def _coding(notes: Any) -> str:

@@ -41,6 +41,9 @@ function shape(tag, attributes = {}, ...children) {
 
 const named = (text) => make("span", { class: "name" }, text);
 const edgeName = (e) => `${names[edges.first[e]]} \u2013 ${names[edges.second[e]]}`;
+/** Edges of several parameters have a strength, their norm, in place of a coupling. */
+const isSigned = (e) => !data.edges.parameters?.[e];
+const couplingWord = (e) => (isSigned(e) ? "coupling" : "strength");
 const strengthOf = (e) => Math.abs(edges.coupling_given_presence[e]) || 0;
 
 function decimals(value, digits = 2) {
@@ -75,6 +78,11 @@ const integerText = (value) => (Number.isNaN(value) ? "\u2013" : Math.round(valu
 const intervalText = (low, high) =>
   Number.isNaN(low) ? "\u2013" : `${decimals(low)} to ${decimals(high)}`;
 const intervalOf = (e) => intervalText(edges.lower_given_presence[e], edges.upper_given_presence[e]);
+/** Couplings with their sign, strengths between bars. */
+const couplingText = (e) => {
+  const text = decimals(edges.coupling_given_presence[e]);
+  return isSigned(e) || Number.isNaN(edges.coupling_given_presence[e]) ? text : `|${text}|`;
+};
 const plural = (count, word) => `${count.toLocaleString("en-GB")} ${word}${count === 1 ? "" : "s"}`;
 
 /** Run an action at most once per animation frame, however often it is called. */
@@ -111,7 +119,7 @@ const tip = {
 function edgeLines(e) {
   const lines = [`inclusion probability ${probabilityText(edges.probability[e])}`];
   if (!Number.isNaN(edges.coupling_given_presence[e])) {
-    lines.push(`coupling ${decimals(edges.coupling_given_presence[e])} (${intervalOf(e)})`);
+    lines.push(`${couplingWord(e)} ${couplingText(e)} (${intervalOf(e)})`);
   }
   if (!Number.isNaN(edges.factor[e])) {
     lines.push(`Bayes factor ${factorText(edges.factor[e])}: ${data.edges.evidence[e]}`);

@@ -36,7 +36,7 @@ const diagnosticCells = ({ rhat, ess, converged }) =>
   [decimals(asNumber(rhat), 3), integerText(asNumber(ess)), convergedText(converged)];
 const edgeCells = (part) =>
   [named(`${names[part.first]} \u2013 ${names[part.second]}`), probabilityText(part.probability), ...diagnosticCells(part)];
-const biasCells = (part) => [named(names[part.node]), ...diagnosticCells({ ...part, converged: false })];
+const biasCells = (part) => [named(part.name), ...diagnosticCells({ ...part, converged: false })];
 
 function startConvergence() {
   const place = byId("convergence-tables");
@@ -55,8 +55,9 @@ function startConvergence() {
     place.append(make("p", { class: "note" }, "No edge changed often enough to compute diagnostics: each was nearly always present or nearly always absent."));
   }
   if (convergence.biases.length) {
-    place.append(make("h3", {}, "Biases that have not converged"),
-      diagnosticTable("Biases that have not converged", ["Node", "R-hat", "Effective draws", "State"], convergence.biases.map(biasCells)));
+    const title = `${levels ? "Thresholds" : "Biases"} that have not converged`;
+    place.append(make("h3", {}, title),
+      diagnosticTable(title, [levels ? "Threshold" : "Node", "R-hat", "Effective draws", "State"], convergence.biases.map(biasCells)));
   }
   drawTraces();
 }

@@ -5,7 +5,8 @@ const COLUMNS = [
   { title: "Inclusion probability", short: "Probability", values: edges.probability, text: probabilityText },
   { title: "Bayes factor", values: edges.factor, kind: "factor" },
   { title: "Evidence", values: edges.factor, kind: "evidence" },
-  { title: "Coupling if present", short: "Coupling", values: edges.coupling_given_presence, text: (v) => decimals(v) },
+  { title: data.edges.parameters?.some(Boolean) ? "Coupling, or |strength|, if present" : "Coupling if present",
+    short: "Coupling", values: edges.coupling_given_presence, kind: "coupling" },
   { title: "95% interval", short: "Interval", values: edges.lower_given_presence, kind: "interval" },
   { title: "R-hat", values: edges.rhat, text: (v) => decimals(v, 3), first: -1 },
   { title: "Effective draws", short: "Eff. draws", values: edges.ess, text: integerText, first: 1 },
@@ -59,9 +60,10 @@ function edgeRow(e) {
       const fill = make("i");
       fill.style.width = `${100 * edges.probability[e]}%`;
       cell.append(make("span", {}, make("span", { class: "bar", "aria-hidden": "true" }, fill), text(values[e])));
+    } else if (kind === "coupling") {
+      cell.append(make("span", values[e] < 0 ? { class: "minus" } : {}, couplingText(e)));
     } else {
-      const minus = values === edges.coupling_given_presence && values[e] < 0;
-      cell.append(make("span", minus ? { class: "minus" } : {}, text(values[e])));
+      cell.append(make("span", {}, text(values[e])));
     }
     row.append(cell);
   }

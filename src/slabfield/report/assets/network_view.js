@@ -7,6 +7,7 @@ const widthOf = (strength) =>
   MIN_WIDTH + (MAX_WIDTH - MIN_WIDTH) * Math.min(strength / data.network.strongest, 1);
 const opacityOf = (p) => MIN_OPACITY + (1 - MIN_OPACITY) * p * p;
 const isNegative = (e) => edges.coupling_given_presence[e] < 0;
+const classOf = (e) => (isNegative(e) ? "edge negative" : isSigned(e) ? "edge" : "edge unsigned");
 
 const network = {
   picture: byId("network-picture"),
@@ -36,7 +37,7 @@ const network = {
     const line = shape("path", {
       fill: "none",
       d: this.layout.bend(e) === 0 ? `M${at(0)}L${at(1)}` : `M${at(0)}Q${control} ${at(1)}`,
-      class: isNegative(e) ? "edge negative" : "edge",
+      class: classOf(e),
       "stroke-width": width.toFixed(2),
       "stroke-opacity": opacityOf(edges.probability[e]).toFixed(3),
     });
@@ -196,7 +197,7 @@ function nodeLines(k) {
   return [
     `${plural(shownAt(k).length, "edge")} shown`,
     `expected number of edges ${decimals(nodes.degree[k], 1)}`,
-    `bias ${decimals(nodes.bias[k])}`,
+    levels ? kindText(k) : `bias ${decimals(nodes.bias[k])}`,
   ];
 }
 
@@ -210,7 +211,7 @@ function nodeDetails(k) {
     const other = edges.first[e] === k ? edges.second[e] : edges.first[e];
     const button = make(
       "button", { type: "button" }, named(names[other]),
-      make("span", { class: isNegative(e) ? "value minus" : "value" }, decimals(edges.coupling_given_presence[e])),
+      make("span", { class: isNegative(e) ? "value minus" : "value" }, couplingText(e)),
       make("span", { class: "value" }, probabilityText(edges.probability[e])),
     );
     button.addEventListener("click", () => network.choose({ edge: e }));
@@ -218,9 +219,10 @@ function nodeDetails(k) {
   });
   return [
     make("h3", {}, named(names[k])),
-    factList([["bias", decimals(nodes.bias[k])], ["expected number of edges", decimals(nodes.degree[k], 1)], ["edges shown", String(found.length)]]),
+    factList([levels ? ["kind", kindText(k)] : ["bias", decimals(nodes.bias[k])], ["expected number of edges", decimals(nodes.degree[k], 1)], ["edges shown", String(found.length)]]),
     make("p", { class: "note" }, found.length ? "Coupling and inclusion probability:" : "No edge at this threshold."),
     make("ul", {}, ...items),
+    ...(levels ? levelDetails(k) : []),
   ];
 }
 
@@ -235,13 +237,14 @@ function edgeDetails(e) {
     factList([
       ["inclusion probability", probabilityText(edges.probability[e])],
       ["Bayes factor", factorText(edges.factor[e])],
-      ["coupling if present", decimals(edges.coupling_given_presence[e])],
+      [`${couplingWord(e)} if present`, couplingText(e)],
       ["95% interval", intervalOf(e)],
-      ["odds ratio", decimals(edges.odds_ratio[e])],
-      ["averaged coupling", decimals(edges.coupling_averaged[e])],
+      ...(isSigned(e) ? oddsRatio(e) : []),
+      [`averaged ${couplingWord(e)}`, decimals(edges.coupling_averaged[e])],
       ["R-hat", decimals(edges.rhat[e], 3)],
       ["effective draws", integerText(edges.ess[e])],
     ]),
+    ...(levels ? pairDetails(e) : []),
     make("p", { class: "note" }, "Its nodes:"),
     make("ul", {}, ...ends),
   ];
@@ -261,6 +264,7 @@ function drawLegend() {
     ["probability 1", sample("edge", 4, 1)],
     ["probability 0.5", sample("edge", 4, opacityOf(0.5))],
   ];
+  if (data.edges.parameters?.some(Boolean)) entries.splice(2, 0, ["without sign", sample("edge unsigned", 3, 1)]);
   byId("network-key").replaceChildren(...entries.map(([text, line]) => make("span", {}, line, text)));
 }
 
