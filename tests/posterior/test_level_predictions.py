@@ -12,8 +12,8 @@ from level_fields import all_rows, probabilities
 from slabfield import Posterior, evaluate, plots
 from slabfield.draws import Draws
 from slabfield.encoding import Encoder, Variable
+from slabfield.encoding.scores import standard_scores
 from slabfield.models.level_field import LevelField
-from slabfield.models.levels import standard_scores
 from slabfield.models.pairwise import pairwise_model
 from slabfield.posterior import predictive
 from slabfield.posterior.predictive import associations, replicate_tables, summarize

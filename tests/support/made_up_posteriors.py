@@ -8,7 +8,7 @@ import numpy as np
 from slabfield import Posterior
 from slabfield.draws import Draws
 from slabfield.encoding import Encoder, Variable
-from slabfield.models.levels import standard_scores
+from slabfield.encoding.scores import standard_scores
 from slabfield.models.pairwise import pairwise_model
 
 SETTINGS = {
