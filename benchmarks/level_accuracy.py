@@ -203,9 +203,9 @@ def exact_section(n_fields: int, folder: Path) -> str:
         f"half of the edges are present. Both samplers run {N_CHAINS} chains, of "
         f"{PLAIN_SWEEPS:,} sweeps (plain), and of {EXACT_DRAWS[0]:,} draws or, where pairs have "
         f"several parameters, {EXACT_DRAWS[1]:,} (exact, the default sampler). "
-        "Their Monte Carlo errors are standard errors from the variance between chains, as root mean squares over all edges. Differences are of "
-        "inclusion probabilities, exact less plain, and contain both errors. The last column is "
-        "the root mean squared difference of posterior means of couplings, biases, p0 and sigma0, "
+        "Their Monte Carlo errors are standard errors from the variance between chains, as root "
+        "mean squares over all edges. Differences are of inclusion probabilities, exact less "
+        "plain, and contain both errors. The last column is the root mean squared difference of posterior means of couplings, biases, p0 and sigma0, "
         "in posterior standard deviations.",
         table(head, lines),
         f"Differences of at most {MOST_DIFFERENCE:g} rms in every field, and Monte Carlo errors of "
@@ -241,18 +241,7 @@ def approximate_section(n_fields: int, folder: Path) -> str:
         f"over all edges of all fields. {APPROXIMATE_CHAINS} chains of {APPROXIMATE_DRAWS:,} draws "
         'each with the default settings. "Monte Carlo" is the difference that the errors of '
         "particles and exact sums predict, from the variance between chains.",
-        table(
-            (
-                "nodes",
-                "rows",
-                "fields",
-                "particles",
-                "Monte Carlo",
-                "pseudo, weight 1/2",
-                "pseudo, weight 1",
-            ),
-            rows,
-        ),  # fmt: skip
+        table(head, rows),
         f"Particles: at most {MOST_PARTICLES:g} in every line: "
         f"{'yes' if all(within) else 'no'}. Pseudo-likelihood with weight 1/2: "
         f"{pseudo_mean:.4f} on average (at most {MOST_PSEUDO:g} wanted).",
