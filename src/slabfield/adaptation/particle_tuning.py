@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from slabfield.configuration import Settings
 from slabfield.kernels.block_particles import GROUPS
 from slabfield.likelihood.blocks import LEAST_TREE_SWEEPS, ParticleBlocks
-from slabfield.likelihood.level_particles import LevelParticles
+from slabfield.likelihood.blocks import MOST_NODES as PARTICLE_BLOCK
+from slabfield.likelihood.level_particles import LevelParticles, particle_block_size
 from slabfield.likelihood.protocols import more_particles, with_buffers
 from slabfield.models.protocol import Sums
 from slabfield.moves.chain_state import ChainState
@@ -132,7 +133,24 @@ def tuned_sweeps(engine: Particles, state: ChainState, rng: np.random.Generator)
     by_lag = autocorrelation(engine, state, nodes, AUTOCORRELATION_SWEEPS, advance_engine, rng)
     low = np.flatnonzero(by_lag[: most + 1] < TARGET_AUTOCORRELATION)
     wanted = int(low[0]) if low.size else most
-    return float(wanted) if engine.weighted else wanted / NEAR_BLOCKS
+    return sweep_share(engine) * (wanted if engine.weighted else wanted / NEAR_BLOCKS)
+
+
+@singledispatch
+def sweep_share(engine: Particles) -> float:
+    """Sweeps after a block as a share of those after a block of six binary nodes."""
+    return 1.0
+
+
+@sweep_share.register
+def level_sweep_share(engine: LevelParticles) -> float:
+    """Blocks of fewer nodes have fewer edges: there are more of them, which share the sweeps."""
+    d, k = len(engine.states), particle_block_size(engine.features)
+    if d <= k:
+        return 1.0
+    if engine.weighted:  # edges between the two halves of a block
+        return float((k // 2) ** 2 / (PARTICLE_BLOCK // 2) ** 2)
+    return k * (k - 1) / (PARTICLE_BLOCK * (PARTICLE_BLOCK - 1))
 
 
 def tuned_tree_sweeps(engine: Particles, state: ChainState, rng: np.random.Generator) -> int:

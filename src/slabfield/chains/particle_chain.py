@@ -32,6 +32,7 @@ from slabfield.adaptation.particle_tuning import (
     first_number,
     moment_misfit,
     noise_of,
+    sweep_share,
     tuned_particles,
     two_start_discrepancy,
     whole_groups,
@@ -81,6 +82,8 @@ def start(
     n = whole_groups(settings.n_particles or first_number(problem.sums.n_rows))
     n_sweeps = settings.n_sweeps or FIRST_SWEEPS
     engine, block = parts = particle_parts(model, problem, n, n_sweeps, weighted, rng)
+    if settings.n_sweeps == 0:
+        engine = engine._replace(n_sweeps=sweep_share(engine) * n_sweeps)
     initialize_particles(engine, problem, rng)
     if pilot is None:
         plan = all_pairs_plan(parts.block_nodes, problem)
@@ -164,7 +167,7 @@ def restarted(chain: CollapsedChain) -> CollapsedChain:
     if chain.settings.n_particles == 0:
         n = min(2 * n, MOST_PARTICLES)
     if chain.settings.n_sweeps == 0:
-        sweeps = float(PLAIN_SWEEPS)
+        sweeps = sweep_share(chain.engine) * PLAIN_SWEEPS
     engine = more_particles(chain.engine, n, chain.rng)._replace(n_sweeps=sweeps)
     initialize_particles(engine, chain.problem, chain.rng)
     fresh = chain._replace(
