@@ -121,7 +121,7 @@ def test_refuses_if_exact_draws_are_out_of_reach():
     needed = elimination.plan(make_lattice(1, random_state=0).field).sample_bytes
     with pytest.raises(ValueError, match=f"need at least {needed:,} bytes"):
         make_lattice(10, random_state=0, memory_limit=needed - 1)
-    with pytest.raises(ValueError, match="at most 20 nodes; this one has 100"):
+    with pytest.raises(ValueError, match="for example 20 binary nodes; this one of 100 nodes"):
         make_lattice(10, random_state=0, method="enumeration")
 
 
