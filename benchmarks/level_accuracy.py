@@ -205,8 +205,8 @@ def exact_section(n_fields: int, folder: Path) -> str:
         f"several parameters, {EXACT_DRAWS[1]:,} (exact, the default sampler). "
         "Their Monte Carlo errors are standard errors from the variance between chains, as root "
         "mean squares over all edges. Differences are of inclusion probabilities, exact less "
-        "plain, and contain both errors. The last column is the root mean squared difference of posterior means of couplings, biases, p0 and sigma0, "
-        "in posterior standard deviations.",
+        "plain, and contain both errors. The last column is the root mean squared difference of "
+        "posterior means of couplings, biases, p0 and sigma0, in posterior standard deviations.",
         table(head, lines),
         f"Differences of at most {MOST_DIFFERENCE:g} rms in every field, and Monte Carlo errors of "
         f"at most {MOST_ERROR:g} in every line: {'yes' if within else 'no'}.",
