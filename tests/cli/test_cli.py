@@ -63,8 +63,8 @@ class FakeEstimator:
         assert checkpoint.name == "checkpoint"
         assert cluster is None
         self.calls.append(self.settings | {"columns": list(table.columns)})
-        stated = {name: self.settings[name] for name in ("binarize", "na", "na_values", "levels")}
-        coded = code_table(table, **stated)
+        names = ("binarize", "na", "na_values", "levels", "kinds", "scores")
+        coded = code_table(table, **{name: self.settings[name] for name in names})
         if self.failure is not None:
             raise self.failure
         n_nodes = len(coded.names)
@@ -208,7 +208,7 @@ def test_options_reach_the_estimator(
         *("fit", csv_file("id,a,b,c\n7,0,2,1\n8,1,1,0\n9,0,2,1\n"), "--out", tmp_path / "out"),
         *("--columns", "c,a,id", "--drop", "id", "--binarize", "a=1", "--likelihood", "particles"),
         *("--preset", "paper", "--chains", 2, "--draws", 30, "--warmup", 10, "--seed", 5),
-        *("--jobs", 2, "--quiet", "--time-budget", 60),
+        *("--jobs", 2, "--quiet", "--time-budget", 60, "--nominal", "c", "--scores", "raw"),
     )
     assert result.exit_code == 0, result.output
     assert result.output == ""
@@ -227,6 +227,8 @@ def test_options_reach_the_estimator(
             "na": "error",
             "na_values": None,
             "levels": None,
+            "kinds": {"c": "nominal"},
+            "scores": "raw",
             "slab_prior": (5, 5),
             "max_memory": None,
             "forbid": [],
@@ -371,7 +373,7 @@ BAD_FILES = {
     "one column": ("a\n0\n1\n", "found 1 feature"),
     "one row": ("a,b\n0,1\n", "found 1 sample"),
     "missing": ("a,b\n0,1\n,0\n1,0\n", "found 1, in column 'a' (1)"),
-    "three values": ("a,b\n0,1\n1,2\n1,3\n", "column 'b' holds 1, 2 and 3"),
+    "decimals": ("a,b\n0,1\n1,2.5\n1,3\n", "column 'b' holds decimals: 1, 2.5 and 3"),
     "identifier": (
         "id,b\n" + "".join(f"{k},{k % 2}\n" for k in range(20)),
         "'id' has as many different values as there are rows (20)",
@@ -446,8 +448,9 @@ ADVICE = {
         "the parameters; or --drop 'b c'.",
     ),
     "one": (
-        "a,b\n0,yes\n1,no\n2,no\n",
-        "Binarize with --binarize 1 (1 where the value is at least 1), or --drop a.",
+        "a,b\n0,yes\n1.5,no\n2,no\n",
+        "Binarize with --binarize 1.5 (1 where the value is at least 1.5); or list its values in "
+        "their order, for example --levels a=0,1.5,2; or --drop a.",
     ),
     "codes": (
         "a,b c\n0,1\n1,99\n9,0\n1,0\n",
@@ -460,8 +463,8 @@ ADVICE = {
         "list all answers of the column, for example --levels a=0,1,9.",
     ),
     "some": (
-        "a,b\n0,1\n1,0\n2,1\n",
-        "Binarize with --binarize a=1 (1 where the value is at least 1), or --drop a.",
+        "a,b\n0,1\n" + "".join(f"{k},1\n" for k in range(13)),
+        "Binarize with --binarize a=6 (1 where the value is at least 6), or --drop a.",
     ),
 }
 
@@ -497,23 +500,28 @@ NAMED_LIKE_PARAMETERS = ["binarize", "n_jobs", "out", "sheet", "--jobs", "{n_dra
 
 
 @pytest.mark.parametrize("name", NAMED_LIKE_PARAMETERS)
-def test_a_column_with_three_values_is_reported_by_its_own_name(
+def test_a_column_with_decimals_is_reported_by_its_own_name(
     estimator: type[FakeEstimator], csv_file: Callable[..., Path], tmp_path: Path, name: str
 ) -> None:
-    table = csv_file(f"{name},b\n0,1\n1,0\n2,1\n")
-    found = f"Every column must hold two values; column '{name}' holds 0, 1 and 2.\n"
+    table = csv_file(f"{name},b\n0,1\n1.5,0\n2,1\n")
+    found = (
+        "Every column must hold two values, or 3 to 12 whole numbers or words; column "
+        f"'{name}' holds decimals: 0, 1.5 and 2.\n"
+    )
     with pytest.raises(InputError) as caught:
         code_table(read_table(table))
     assert caught.value.code == "invalid-columns"
     assert str(caught.value) == (
-        f"{found}Binarize with binarize={{{name!r}: 1}} (1 where the value is at least 1), or drop "
+        f"{found}Binarize with binarize={{{name!r}: 1.5}} (1 where the value is at least 1.5); or "
+        f"list its values in their order, for example levels={{{name!r}: [0, 1.5, 2]}}; or drop "
         "the column."
     )
     result = call("fit", table, "--out", tmp_path / "out")
     assert result.exit_code == 2
     assert result.output == (
-        f"Error: {found}Binarize with --binarize {shlex.quote(f'{name}=1')} (1 where the value is "
-        f"at least 1), or --drop {shlex.quote(name)}.\n"
+        f"Error: {found}Binarize with --binarize {shlex.quote(f'{name}=1.5')} (1 where the value "
+        "is at least 1.5); or list its values in their order, for example --levels "
+        f"{shlex.quote(f'{name}=0,1.5,2')}; or --drop {shlex.quote(name)}.\n"
     )
 
 
@@ -522,11 +530,11 @@ def test_a_column_of_words_is_reported_by_its_own_name(
     estimator: type[FakeEstimator], csv_file: Callable[..., Path], tmp_path: Path, name: str
 ) -> None:
     table = csv_file(f"{name},b\nlow,1\nmiddle,0\nhigh,1\n")
-    result = call("fit", table, "--out", tmp_path / "out")
+    result = call("fit", table, "--out", tmp_path / "out", "--ordinal", name)
     assert result.output == (
-        f"Error: Every column must hold two values; column '{name}' holds 'high', 'low' and "
-        "'middle'.\nMake a column of yes and no for each value you need, or --drop "
-        f"{shlex.quote(name)}.\n"
+        "Error: Levels of ordinal and Blume-Capel columns must have an order; found 'high', 'low' "
+        f"and 'middle' in column '{name}'.\nList them in their order, for example --levels "
+        f"{shlex.quote(f'{name}=high,low,middle')}; or pass --nominal {shlex.quote(name)}.\n"
     )
 
 

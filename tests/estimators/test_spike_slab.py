@@ -61,6 +61,7 @@ def test_parameters_are_stored_unchanged() -> None:
         "max_draws": 50, "time_budget": 9,
         "forbid": [(0, 1)], "require": [(1, 2)], "communities": [0, 0, 1, 1], "within": 0.5,
         "between": 0.1, "na": "drop", "na_values": [9], "levels": {"a": [1, 2]}, "max_memory": 1e9,
+        "kinds": {"b": "nominal"}, "scores": {"c": [0, 1, 3]},
     }  # fmt: skip
     model = SpikeSlabMRF(**given)
     assert set(model.get_params()) == set(given)
@@ -212,7 +213,7 @@ def test_numbers_are_cut_at_the_given_point(fitted: SpikeSlabMRF) -> None:
     assert model.coding_notes_ == ["Column 'pain': 1 = at least 5, 0 = less than 5."]
     assert same_draws(model, fitted)
     with pytest.raises(InputError, match="'pain' holds 0, 1, 2"):
-        clone(fitted).fit(table)
+        clone(fitted).set_params(kinds="binary").fit(table)
 
 
 @pytest.mark.parametrize("settings", [{}, {"preset": "paper", "likelihood": "exact"}])
@@ -477,7 +478,14 @@ def test_a_full_preconditioner_of_too_many_parameters_is_refused() -> None:
 @pytest.mark.usefixtures("_no_sampling")
 @pytest.mark.parametrize(
     "table",
-    [ROWS[:1], ROWS[:, :1], ROWS * 1.0 + np.nan, np.arange(12).reshape(4, 3), [[0, 1], [1]], []],
+    [
+        ROWS[:1],
+        ROWS[:, :1],
+        ROWS * 1.0 + np.nan,
+        np.arange(12).reshape(4, 3) / 2,
+        [[0, 1], [1]],
+        [],
+    ],
 )
 def test_invalid_tables_are_refused(table: Any) -> None:
     with pytest.raises(InputError):
