@@ -88,6 +88,7 @@ class FakeEstimator:
         ).sort_values("inclusion_probability", ascending=False)
         self.coding_notes_ = coded.notes
         self.posterior_ = SimpleNamespace(
+            has_levels=False,
             feature_names=coded.names,
             inclusion_probability=probability + probability.T,
             coupling_given_presence=coupling + coupling.T,

@@ -260,6 +260,7 @@ def test_thresholds_and_both_slabs_must_converge() -> None:
     assert message.code == "unconverged-biases"
     assert "1 threshold has too few" in str(message)
     assert "work[none]" in str(message)
+    assert stuck.convergence.unconverged_parameters == "1 threshold"
     assert "1 threshold had not converged" in stuck.methods_text()
     drifting = make_up_levels()
     drifting.draws.sigma0_nominal[1] += 5

@@ -195,7 +195,9 @@ class Convergence:
         """How many biases and edges have not converged, in words; empty if all have."""
         if self.draws.n_draws < MIN_DRAWS:
             return ""
-        found = ((self.unconverged_biases, "bias", "es"), (self.unconverged_edges, "edge", "s"))
+        has_levels = self.draws.bias.shape[-1] > self.draws.interactions.n_nodes
+        biases = ("threshold", "s") if has_levels else ("bias", "es")
+        found = ((self.unconverged_biases, *biases), (self.unconverged_edges, "edge", "s"))
         parts = [
             f"{which.size} {name}{'' if which.size == 1 else plural}"
             for which, name, plural in found
