@@ -125,7 +125,6 @@ def test_compiled_code_is_kept_by_the_sources_it_is_made_from() -> None:
         for _, name in imported_modules(path)
         if name.startswith("slabfield.")
         # variables and scores are data, from which nothing is compiled
-        and not name.startswith("slabfield.encoding.")
         and not {PACKAGE.parent / (module.replace(".", "/") + end)
                  for module in (name, name.rpartition(".")[0])
                  for end in (".py", "/__init__.py")} & kept

@@ -26,6 +26,11 @@ from slabfield.kernels.laplace import (
 from slabfield.kernels.logistic import dot
 from slabfield.kernels.state_table import exponentiate, largest_of, total_of
 
+# Half the squared distance from the mode, less the number of parameters, from which a group is far
+FAR_FROM_MODE = 8.0
+# Standard deviation of a random walk, in those of the approximation, for one parameter
+WALK_SCALE = 2.4
+
 
 class GroupLaplace(NamedTuple):
     """Features of the cells, linear and quadratic terms, the approximation, and workspace.
@@ -191,3 +196,26 @@ def half_distance(values, laplace, p):
             total += laplace.factor[r, q] * (values[r] - laplace.mode[r])
         half += 0.5 * total * total
     return half
+
+
+@inner
+def walk_far_group(values, n_rows, laplace, p, n, rng):
+    """Random-walk Metropolis step of a group that is far from its mode; return if it moves.
+
+    An independence sampler hardly leaves the tails of a density that are heavier than those of its
+    Gaussian approximation. The walk is restricted to values far from the mode, which do not depend
+    on the present ones; it leads to where the independence sampler takes over. ``value`` has the
+    new values.
+    """
+    far = FAR_FROM_MODE + p
+    if half_distance(values, laplace, p) <= far:
+        return False
+    propose_group(laplace, p, rng)
+    scale = WALK_SCALE / math.sqrt(p)
+    for q in range(p):
+        laplace.value[q] = values[q] + scale * (laplace.value[q] - laplace.mode[q])
+    if half_distance(laplace.value, laplace, p) <= far:
+        return False
+    gain = log_density(laplace.value, n_rows, laplace, p, n)
+    gain -= log_density(values, n_rows, laplace, p, n)
+    return -rng.standard_exponential() < gain

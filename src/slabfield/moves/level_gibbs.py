@@ -36,6 +36,7 @@ from slabfield.kernels.group_laplace import (
     new_group_laplace,
     propose_group,
     tilt_group,
+    walk_far_group,
 )
 from slabfield.kernels.laplace import Laplace, new_laplace
 from slabfield.kernels.level_table import multiply_node, multiply_pair, node_cells, pair_cells
@@ -365,6 +366,18 @@ def group_noise(pair, n_rows, laplace, p, n):
 
 
 @inner
+def change_group(table, level, edge, n_j, n, p, group, values, feature, by):
+    """Set the parameters of an edge, and multiply the table of its block accordingly."""
+    for c in range(n):
+        energy = 0.0
+        for q in range(p):
+            energy += (values[q] - group[q]) * feature[q, c]
+        by[c] = math.exp(energy)
+    multiply_pair(table, level, edge.place_i, edge.place_j, n_j, by)
+    group[:] = values[:p]
+
+
+@inner
 def update_group(
     features, sums, prior, state, block, table, level, edge, visit, inclusion_stats, rng
 ):
@@ -385,8 +398,11 @@ def update_group(
             pair[c, t] *= by[c]
     fill_weights(pair, n, laplace.weight)
     log_det = find_group_mode(n_rows, laplace, p, n)
-    proposed, accepted, noise, shift = present, False, 0.0, 0.0
+    proposed, accepted, walked, noise, shift = present, False, False, 0.0, 0.0
     if log_det > -math.inf:
+        walked = present and walk_far_group(group, n_rows, laplace, p, n, rng)
+        if walked:
+            change_group(table, level, edge, n_j, n, p, group, laplace.value, laplace.feature, by)
         if table.shape[1] > 1:
             noise, shift = group_noise(pair, n_rows, laplace, p, n)
         at_mode = log_density(laplace.mode, n_rows, laplace, p, n)
@@ -424,18 +440,11 @@ def update_group(
         # the noise of the mode replaces part of the variance of the draw
         kept = math.sqrt(1.0 - min(shift, MOST_SHARE))
         for q in range(p):
-            laplace.value[q] = laplace.mode[q] + kept * (laplace.value[q] - laplace.mode[q])
-        for c in range(n):
-            energy = 0.0
-            for q in range(p):
-                after = laplace.value[q] if proposed else 0.0
-                energy += (after - group[q]) * laplace.feature[q, c]
-            by[c] = math.exp(energy)
-        multiply_pair(table, level, edge.place_i, edge.place_j, n_j, by)
-        for q in range(p):
-            group[q] = laplace.value[q] if proposed else 0.0
+            drawn = laplace.mode[q] + kept * (laplace.value[q] - laplace.mode[q])
+            laplace.value[q] = drawn if proposed else 0.0
+        change_group(table, level, edge, n_j, n, p, group, laplace.value, laplace.feature, by)
     center_group(features, state.bias, edge, group, 1.0)
-    return changed
+    return changed or walked
 
 
 @inner
@@ -553,6 +562,21 @@ def update_free_biases(features, sums, prior, state, block, table, level, place,
 
 
 @inner
+def change_tied_biases(table, level, place, n, p, bias, values, feature, factor):
+    """Set the biases of a node, and multiply the table of its block accordingly."""
+    largest = -math.inf
+    for a in range(n):
+        factor[a] = 0.0
+        for q in range(p):
+            factor[a] += (values[q] - bias[q]) * feature[q, a]
+        largest = max(largest, factor[a])
+    for a in range(n):
+        factor[a] = math.exp(factor[a] - largest)
+    bias[:] = values[:p]
+    multiply_node(table, level, place, factor)
+
+
+@inner
 def update_tied_biases(features, sums, prior, state, block, table, level, place, rng):
     """Update the biases of a node with few parameters for its levels, by a Laplace proposal."""
     i = block.nodes[place]
@@ -574,20 +598,13 @@ def update_tied_biases(features, sums, prior, state, block, table, level, place,
             laplace.precision[q, r] = prior.bias_precision * features.bias_precision[i, q, r]
     if not find_group_mode(sums.n_rows, laplace, p, n) > -math.inf:
         return
+    if walk_far_group(bias, sums.n_rows, laplace, p, n, rng):
+        change_tied_biases(table, level, place, n, p, bias, laplace.value, laplace.feature, factor)
     gain = -half_distance(bias, laplace, p) - log_density(bias, sums.n_rows, laplace, p, n)
     gain += propose_group(laplace, p, rng)
     gain += log_density(laplace.value, sums.n_rows, laplace, p, n)
     if -rng.standard_exponential() < gain:
-        largest = -math.inf
-        for a in range(n):
-            factor[a] = 0.0
-            for q in range(p):
-                factor[a] += (laplace.value[q] - bias[q]) * laplace.feature[q, a]
-            largest = max(largest, factor[a])
-        for a in range(n):
-            factor[a] = math.exp(factor[a] - largest)
-        bias[:] = laplace.value[:p]
-        multiply_node(table, level, place, factor)
+        change_tied_biases(table, level, place, n, p, bias, laplace.value, laplace.feature, factor)
 
 
 @inner
