@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from skips import NEEDS_DATA
 from slabfield import SpikeSlabMRF
-from slabfield.baselines import ChowLiuTree
+from slabfield.baselines import L1PseudoLikelihood
 from slabfield.encoding import CodedTable, Encoder, Variable, code_table, merge_rows, read_counted
 from slabfield.encoding.row_layout import RowLayout
 from slabfield.encoding.scores import standard_scores
@@ -468,12 +468,12 @@ def test_kinds_and_scores_are_kept_in_a_checkpoint(tmp_path: Path) -> None:
     assert again.variables_ == model.variables_
 
 
-def test_baselines_refuse_levels() -> None:
+def test_baselines_for_two_values_refuse_levels() -> None:
     frame = beside(LIKERT * 2)
     with pytest.raises(InputError, match="must hold two values; column 'a' holds 1, 2, 3, 4 and 5"):
-        ChowLiuTree().fit(frame)
+        L1PseudoLikelihood().fit(frame)
     with pytest.raises(InputError, match="found three or more levels in 'a'"):
-        ChowLiuTree().fit(code_table(frame))
+        L1PseudoLikelihood().fit(code_table(frame))
     with pytest.raises(InputError, match="already coded takes no kinds"):
         code_table(code_table(frame), kinds="ordinal")
 

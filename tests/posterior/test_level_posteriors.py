@@ -301,7 +301,7 @@ def test_methods_of_variables_of_one_kind() -> None:
     mood = Variable("mood", "ordinal", (0, 1, 2), (0.0, 1.0, 2.0))
     text = make_up_levels([mood, replace(mood, name="worry")]).methods_text()
     assert "among 2 ordinal variables were estimated" in text
-    assert "All variables had the whole numbers from 0 as values in the data." in text
+    assert "All variables were coded ordinal with levels 0, 1 and 2." in text
     assert "mood and worry had other scores" in text
     assert "nominal" not in text
     assert "Blume-Capel" not in text

@@ -27,7 +27,7 @@ from slabfield.adaptation.particle_tuning import (
     whole_groups,
 )
 from slabfield.adaptation.starts import SparseState, state_of
-from slabfield.chains import particle_chain
+from slabfield.chains import engine_parts
 from slabfield.chains.chain_run import ChainRun, run_chain
 from slabfield.chains.collapsed_warmup import start_collapsed, warm_up_collapsed
 from slabfield.configuration import default_exact, default_particles
@@ -68,7 +68,7 @@ def rms(one, other):
 
 @pytest.mark.parametrize(("n_groups", "block"), [(1, 6), (1, 3), (2, 6), (2, 4)])
 def test_probabilities_are_near_the_exact_ones(n_groups, block, monkeypatch):
-    monkeypatch.setattr(particle_chain, "PARTICLE_BLOCK", block)
+    monkeypatch.setattr(engine_parts, "PARTICLE_BLOCK", block)
     problem = block_problem(n_groups)
     exact = probabilities(problem, default_exact(), 8_000)
     found = probabilities(problem, default_particles(), 4_000)
@@ -258,7 +258,7 @@ SHORT = replace(default_particles(), n_draws=31, thin=6, n_warmup=60)
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Blocks of four of the six nodes: the particles represent the other two."""
-    monkeypatch.setattr(particle_chain, "PARTICLE_BLOCK", 4)
+    monkeypatch.setattr(engine_parts, "PARTICLE_BLOCK", 4)
 
 
 @pytest.mark.usefixtures("small_blocks")

@@ -27,8 +27,7 @@ from slabfield.kernels.level_table import (
     pair_cells,
     sum_out,
 )
-from slabfield.likelihood.level_particles import level_tree_sweep
-from slabfield.likelihood.protocols import open_block
+from slabfield.likelihood.protocols import open_block, tree_sweep
 
 
 @jit
@@ -121,7 +120,7 @@ def multiply_marginals(cells, level, low, high, n_high, pair_factor, node_factor
 def level_tree_sweeps(engine, state, n_sweeps, rng):
     """Run tree sweeps of all particles at the parameters of a state."""
     for _ in range(n_sweeps):
-        level_tree_sweep(engine, state, rng)
+        tree_sweep(engine, state, rng)
 
 
 @jit

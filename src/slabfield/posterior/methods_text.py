@@ -102,10 +102,8 @@ def _data(posterior: Posterior) -> list[str]:
 def _coding(variables: Sequence[Variable]) -> list[str]:
     rules = list(coding_rules(variables).items())
     n_unchanged = len(variables) - sum(len(names) for _, names in rules)
-    binary = all(variable.kind == "binary" for variable in variables)
-    values = "the values 0 and 1" if binary else "the whole numbers from 0 as values"
     if not rules:
-        return [f"All variables had {values} in the data."]
+        return ["All variables had the values 0 and 1 in the data."]
     if len(rules) == 1 and n_unchanged == 0:
         return [f"All variables were coded {rules[0][0]}."]
     described = [f"{rule} for {listed(names, MAX_NAMES)}" for rule, names in rules[:MAX_RULES]]
@@ -115,7 +113,7 @@ def _coding(variables: Sequence[Variable]) -> list[str]:
     found = [f"Variables were coded as follows: {'; '.join(described)}."]
     if n_unchanged:
         others = "variable" if n_unchanged == 1 else f"{n_unchanged:,} variables"
-        found.append(f"The other {others} had {values} in the data.")
+        found.append(f"The other {others} had the values 0 and 1 in the data.")
     return found
 
 
