@@ -7,7 +7,7 @@ import pytest
 from scipy import integrate, optimize
 from scipy.special import logsumexp
 
-from level_loops import laplace_of_group
+from level_loops import chain_of_group, laplace_of_group
 
 
 def group(seed, n_levels, n_rows, strength=1.0):
@@ -104,3 +104,43 @@ def test_the_laplace_integral_by_itself_is_not_exact():
     *_, log_weight, _ = laplace_of_group(*case, 100_000)
     laplace_error = error - np.log(np.exp(log_weight).mean())
     assert abs(laplace_error) > 10 * standard_error
+
+
+def saturated(n_rows=400):
+    """Two biases of five levels, as of a Blume-Capel node: far out, the density decays linearly."""
+    distance = np.arange(-2.0, 3.0)
+    feature = np.stack([distance, distance**2])
+    counts = np.array([40, 90, 140, 90, 40]) * n_rows / 400
+    return feature @ counts, float(n_rows), np.eye(2) / 100, np.full(5, 0.2), feature
+
+
+def test_a_group_far_from_its_mode_returns_by_a_walk():
+    far = [1.0, 12.0]
+    stuck = chain_of_group(*saturated(), far, 500, walks=False)
+    assert (stuck == far).all()
+    path = chain_of_group(*saturated(), far, 2000, walks=True)
+    mode = laplace_of_group(*saturated())[0]
+    assert np.abs(path[-1000:].mean(axis=0) - mode).max() < 0.05
+
+
+def test_walks_leave_the_density_invariant():
+    # with few rows the tails are so heavy that the region of walks has a noticeable probability
+    case = saturated(8)
+    linear, n_rows, precision, weight, feature = case
+    mode, at_mode, *_ = laplace_of_group(*case)
+    path = chain_of_group(*case, mode, 5_000_000, walks=True)
+    grid = np.stack(np.meshgrid(np.linspace(-40, 40, 401), np.linspace(-60, 40, 501)), axis=-1)
+    log_weights = grid @ linear - n_rows * logsumexp(np.log(weight) + grid @ feature, axis=-1)
+    weights = np.exp(log_weights - 0.5 * ((grid @ precision) * grid).sum(axis=-1) - at_mode)
+    weights /= weights.sum()
+    hessian = negative_hessian(mode, *case)
+
+    def far(points):
+        off = points - mode
+        return 0.5 * np.einsum("...i,ij,...j->...", off, hessian, off) > 10.0
+
+    expected = float(weights[far(grid)].sum())
+    in_batches = far(path).reshape(100, -1).mean(axis=1)
+    error = in_batches.std(ddof=1) / 10
+    assert abs(in_batches.mean() - expected) < 4 * error
+    assert error < 0.25 * expected

@@ -14,6 +14,7 @@ from slabfield.kernels.group_laplace import (
     log_density,
     new_group_laplace,
     propose_group,
+    walk_far_group,
 )
 from slabfield.kernels.level_table import (
     fill_cell_levels,
@@ -76,6 +77,34 @@ def laplace_of_group(linear, n_rows, precision, weight, feature, n_draws=0, seed
     rng = np.random.default_rng(seed)
     log_det, at_mode = _find_and_propose(n_rows, laplace, p, n, values, log_weight, distance, rng)
     return laplace.mode[:p].copy(), at_mode, log_det, values, log_weight, distance
+
+
+@jit
+def _walk(n_rows, laplace, p, n, walks, values, path, rng):
+    log_det = find_group_mode(n_rows, laplace, p, n)
+    at_mode = log_density(laplace.mode, n_rows, laplace, p, n)
+    for k in range(len(path)):
+        if walks and walk_far_group(values, n_rows, laplace, p, n, rng):
+            values[:] = laplace.value[:p]
+        gain = at_mode - log_density(values, n_rows, laplace, p, n)
+        gain -= half_distance(values, laplace, p)
+        gain += propose_group(laplace, p, rng)
+        gain += log_density(laplace.value, n_rows, laplace, p, n) - at_mode
+        if -rng.standard_exponential() < gain:
+            values[:] = laplace.value[:p]
+        path[k] = values
+    return log_det
+
+
+def chain_of_group(linear, n_rows, precision, weight, feature, start, n_steps, walks, seed=1):
+    """A chain of one group: independence proposals, and walks where it is far from the mode."""
+    p, n = feature.shape
+    laplace = new_group_laplace(p, n)
+    laplace.weight[:n], laplace.feature[:p, :n] = weight, feature
+    laplace.linear[:p], laplace.precision[:p, :p] = linear, precision
+    path, values = np.zeros((n_steps, p)), np.array(start, dtype=np.float64)
+    _walk(n_rows, laplace, p, n, walks, values, path, np.random.default_rng(seed))
+    return path
 
 
 @jit
