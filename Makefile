@@ -31,6 +31,8 @@ help:
 	@echo "                larger ordinal fields: known truth, cost of levels; writes docs/level-fields.md (long)"
 	@echo "make mnist      what auto returns on images, beside pseudo; writes docs/mnist.md (long)"
 	@echo "make realdata   slabfield and its rivals on real data; writes docs/real-data.md (long)"
+	@echo "make pseudo-evidence"
+	@echo "                Bayes factors under the pseudo-likelihood; writes docs/pseudo-likelihood.md"
 	@echo "make torture    runs killed 200 times and resumed; writes docs/recovery.md"
 	@echo "make bad-input  every bad input tried, with its message; writes docs/bad-input.md"
 	@echo "make degenerate degenerate data under every engine; writes docs/degenerate.md"
@@ -109,6 +111,9 @@ mnist: $(STAMP)
 
 realdata: $(STAMP)
 	$(BIN)/python benchmarks/real_data.py
+
+pseudo-evidence: $(STAMP)
+	$(BIN)/python benchmarks/pseudo_bayes_factors.py
 
 torture: $(STAMP)
 	$(BIN)/python benchmarks/torture.py

@@ -42,7 +42,10 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 def section(title: str, *parts: str) -> str:
     """Lay out a section: paragraphs are filled, tables and pictures left as they are."""
-    filled = [part if part[0] in "|!" else textwrap.fill(part, 100) for part in parts]
+    filled = [
+        part if part[0] in "|!" else textwrap.fill(part, 100, break_on_hyphens=False)
+        for part in parts
+    ]
     return "\n\n".join([f"## {title}", *filled]) + "\n"
 
 

@@ -20,8 +20,9 @@ from slabfield.baselines.multinomial import predictors_of
 from slabfield.baselines.table_fields import field_of_tables
 from slabfield.baselines.tree import mutual_information, pair_tables
 from slabfield.datasets import SimulatedLevels, make_nominal, make_ordinal
-from slabfield.datasets.level_rows import draw_level_rows, state_probabilities
+from slabfield.datasets.level_rows import draw_level_rows
 from slabfield.encoding import CodedTable, Variable
+from slabfield.inference import enumeration
 from slabfield.models.levels import PairwiseLevels, nominal_features
 from slabfield.validation import InputError
 
@@ -91,7 +92,7 @@ def test_the_tree_has_the_likelihood_of_its_factorization() -> None:
     marginal = [np.bincount(rows[:, i], minlength=k) + 2.0 / k for i, k in enumerate(sizes)]
     marginal = [each / 302 for each in marginal]
     expected = sum(np.log(marginal[i][rows[:, i]]) for i in range(4))
-    joint = state_probabilities(tree.field_)
+    joint = enumeration.probabilities(tree.field_).reshape(sizes, order="F")
     for i, j in tree.edges_.tolist():
         pair = np.zeros((sizes[i], sizes[j]))
         np.add.at(pair, (rows[:, i], rows[:, j]), 1.0)
@@ -258,5 +259,5 @@ def test_baselines_of_two_values_refuse_levels(model: Any) -> None:
     assert not model.takes_levels
     with pytest.raises(InputError) as refused:
         model.fit(coded(mixed_rows(), mixed_variables()))
-    assert refused.value.code == "more-than-two-levels"
-    assert "4 levels in column 'mood'" in str(refused.value)
+    assert refused.value.code == "coded-levels"
+    assert "three or more levels in 'mood', 'place' and 'pain'" in str(refused.value)

@@ -107,7 +107,7 @@ def mixed_field(factor: float = 1.0) -> LevelField:
     return LevelField(model, bias, coupling)
 
 
-@pytest.mark.parametrize("method", ["enumeration", "gibbs"])
+@pytest.mark.parametrize("method", ["enumeration", "elimination", "gibbs"])
 @pytest.mark.parametrize(("factor", "fits"), [(1.0, True), (1.1, False)])
 def test_rows_have_the_right_distribution(method, factor, fits):
     n_rows = 60_000
@@ -142,7 +142,8 @@ def test_gibbs_has_settled_at_the_default_size_of_a_questionnaire():
 
 def test_method_is_chosen_by_the_number_of_states():
     assert make_ordinal(5, 8, random_state=0).method == "enumeration"
-    assert make_ordinal(5, 9, random_state=0, n_sweeps=1).method == "gibbs"
+    assert make_ordinal(5, 9, random_state=0).method == "elimination"
+    assert make_ordinal(5, 60, random_state=0, n_sweeps=1).method == "gibbs"
     with pytest.raises(InputError) as refused:
         make_ordinal(5, 9, random_state=0, method="enumeration")
     assert refused.value.code == "too-many-states-to-enumerate"
@@ -157,7 +158,7 @@ def test_method_is_chosen_by_the_number_of_states():
         (lambda: make_nominal(5, 5, 27), "too-many-levels"),
         (lambda: make_nominal(5, 5, 3, 5.0), "mean-degree-out-of-range"),
         (lambda: make_nominal(5, coupling_scale=-1), "not-in-range"),
-        (lambda: make_nominal(5, method="elimination"), "unknown-choice"),
+        (lambda: make_nominal(5, method="exact"), "unknown-choice"),
     ],
 )
 def test_bad_arguments_are_refused(call, code):

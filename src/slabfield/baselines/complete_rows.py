@@ -23,7 +23,7 @@ def code_complete(estimator: Any, X: Any) -> encoding.CodedTable:
     [[0, 1], [1, 0]]
     """
     validation.check_choice("na", estimator.na, NA)
-    table = encoding.code_table(
+    return encoding.code_table(
         X,
         estimator.binarize,
         estimator.na,
@@ -31,20 +31,3 @@ def code_complete(estimator: Any, X: Any) -> encoding.CodedTable:
         levels=estimator.levels,
         kinds=None if estimator.takes_levels else "binary",
     )
-    if not estimator.takes_levels:
-        _refuse_levels(type(estimator).__name__, table)
-    return table
-
-
-def _refuse_levels(model: str, table: encoding.CodedTable) -> None:
-    several = [variable for variable in table.variables if variable.n_levels > 2]
-    if several:
-        raise validation.InputError(
-            "more-than-two-levels",
-            "{model} takes columns of two values; found {n_levels} levels in column {column!r}. "
-            "Code it with {binarize}, or use ChowLiuTree, Independent or L1Multinomial.",
-            model=model,
-            n_levels=several[0].n_levels,
-            column=several[0].name,
-            binarize=validation.Parameter("binarize"),
-        )

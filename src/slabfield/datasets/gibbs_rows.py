@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slabfield.models.field import BinaryField
-from slabfield.models.level_field import LevelField
 
 ROWS_AT_ONCE = 1_024
 """Gibbs runs in one array: enough for efficient array operations, few enough for the cache."""
@@ -48,7 +47,7 @@ def gibbs_rows(
     return rows
 
 
-def color_classes(field: BinaryField | LevelField) -> list[NDArray[np.intp]]:
+def color_classes(field: BinaryField) -> list[NDArray[np.intp]]:
     """Color the graph greedily from the highest degree, so that neighbors have different colors.
 
     Returns

@@ -95,11 +95,11 @@ def make_ordinal(
         Standard deviations of couplings and biases, on the Ising scale as in `make_random`: the
         couplings of standard scores, which ``field`` has, are four times as large. The same value
         makes about the same correlations whatever the number of levels.
-    method : {'auto', 'enumeration', 'gibbs'}
-        'enumeration' samples exactly, up to 2^20 joint states: 8 nodes of 5 levels. 'gibbs'
-        samples approximately, at any size: every row is the last state of its own Gibbs run from a
-        uniformly random state. 'auto' takes the first where it can, and else the second; the
-        result says which.
+    method : {'auto', 'enumeration', 'elimination', 'gibbs'}
+        'enumeration' samples exactly, up to 2^20 joint states: 8 nodes of 5 levels. 'elimination'
+        does so for more nodes on a graph of small treewidth. 'gibbs' samples approximately, at any
+        size: every row is the last state of its own Gibbs run from a uniformly random state. 'auto'
+        takes the first of these that it can; the result says which.
     n_sweeps : int
         Number of sweeps of each run of 'gibbs'. With 50 nodes, 3 or 5 levels and the other
         defaults, runs that began with all nodes at the lowest and at the highest level had the

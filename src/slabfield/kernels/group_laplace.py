@@ -199,13 +199,12 @@ def half_distance(values, laplace, p):
 
 
 @inner
-def walk_far_group(values, n_rows, laplace, p, n, rng):
-    """Random-walk Metropolis step of a group that is far from its mode; return if it moves.
+def propose_walk(values, laplace, p, rng):
+    """Fill ``value`` with a step of a random walk; return if both ends are far from the mode.
 
     An independence sampler hardly leaves the tails of a density that are heavier than those of its
     Gaussian approximation. The walk is restricted to values far from the mode, which do not depend
-    on the present ones; it leads to where the independence sampler takes over. ``value`` has the
-    new values.
+    on the present ones; it leads to where the independence sampler takes over.
     """
     far = FAR_FROM_MODE + p
     if half_distance(values, laplace, p) <= far:
@@ -214,7 +213,13 @@ def walk_far_group(values, n_rows, laplace, p, n, rng):
     scale = WALK_SCALE / math.sqrt(p)
     for q in range(p):
         laplace.value[q] = values[q] + scale * (laplace.value[q] - laplace.mode[q])
-    if half_distance(laplace.value, laplace, p) <= far:
+    return half_distance(laplace.value, laplace, p) > far
+
+
+@inner
+def walk_far_group(values, n_rows, laplace, p, n, rng):
+    """Metropolis step of a group that is far from its mode; return if it moves, to ``value``."""
+    if not propose_walk(values, laplace, p, rng):
         return False
     gain = log_density(laplace.value, n_rows, laplace, p, n)
     gain -= log_density(values, n_rows, laplace, p, n)

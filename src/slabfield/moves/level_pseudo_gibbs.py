@@ -28,6 +28,7 @@ from slabfield.kernels.group_laplace import (
     half_distance,
     new_group_laplace,
     propose_group,
+    propose_walk,
     quadratic_terms,
     solve_newton,
     take_step,
@@ -421,7 +422,13 @@ def update_group(engine, sums, prior, state, block, edge, inclusion_stats, rng):
         excess = at_mode_odds - odds if screened else 0.0
         log_weight = 0.0
         if present:
-            log_weight -= group_value(engine, block, edge, group) - at_mode + excess
+            value = group_value(engine, block, edge, group)
+            if propose_walk(group, laplace, p, rng):
+                walked = group_value(engine, block, edge, laplace.value)
+                if -rng.standard_exponential() < walked - value:
+                    group[:] = laplace.value[:p]
+                    value = walked
+            log_weight -= value - at_mode + excess
             log_weight -= half_distance(group, laplace, p)
         if proposed:
             log_weight += propose_group(laplace, p, rng) + excess
@@ -513,6 +520,17 @@ def bias_value(engine, block, i, values, p):
 
 
 @inner
+def move_row_biases(engine, biases, bias, i, laplace, p):
+    """Change the biases of a node, from which mode and linear terms are measured."""
+    for q in range(p):
+        bias[q] += laplace.value[q]
+        laplace.mode[q] -= laplace.value[q]
+        for r in range(p):
+            laplace.linear[q] -= laplace.precision[q, r] * laplace.value[r]
+    refresh(engine, biases, i)
+
+
+@inner
 def update_level_row_biases(engine, sums, prior, state, block, first, last, rng):
     """Update the biases of a block's nodes, first to last, by an independence sampler."""
     features, laplace = engine.features, block.laplace
@@ -529,10 +547,12 @@ def update_level_row_biases(engine, sums, prior, state, block, first, last, rng)
         if not find_bias_mode(engine, block, i, p) > -math.inf:
             continue
         block.change[:p] = 0.0
+        if propose_walk(block.change, laplace, p, rng) and (
+            -rng.standard_exponential() < bias_value(engine, block, i, laplace.value, p)
+        ):
+            move_row_biases(engine, state.bias, bias, i, laplace, p)
         gain = -half_distance(block.change, laplace, p)
         gain += propose_group(laplace, p, rng)
         gain += bias_value(engine, block, i, laplace.value, p)
         if -rng.standard_exponential() < gain:
-            for q in range(p):
-                bias[q] += laplace.value[q]
-            refresh(engine, state.bias, i)
+            move_row_biases(engine, state.bias, bias, i, laplace, p)
