@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 DOCS := $(VENV)/.installed-docs
 
 .PHONY: help demo demo-images docs gallery test test-slow calibration lint types bench lattice scale accuracy mnist realdata \
-	level-fields torture bad-input degenerate one-hot fuzz soak reproduce reproduction clean
+	level-fields pseudo-evidence torture bad-input degenerate one-hot fuzz soak reproduce reproduction clean
 .DEFAULT_GOAL := help
 
 help:
