@@ -192,7 +192,7 @@ def test_regressions_reach_their_optimum() -> None:
 
 
 def test_edges_by_the_two_rules() -> None:
-    data = make_nominal(1_000, 6, 3, 2.0, 3, coupling_scale=0.8)
+    data = make_nominal(3_000, 6, 3, 2.0, 3, coupling_scale=0.8)
     found = {
         rule: L1Multinomial(rule=rule, select="bic").fit(table_of(data)).coupling_
         for rule in ("and", "or")

@@ -94,7 +94,7 @@ def score_table(scores: list[Score]) -> Table:
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("Method", no_wrap=True)
     for heading in (
-        "Conditional log-likelihood", "Pseudo log-likelihood", "Density", "CPU seconds"
+        "Conditional log-likelihood", "Pseudo log-likelihood", "Density", "CPU s"
     ):  # fmt: skip
         table.add_column(heading, justify="right")
     for score in sorted(scores, key=lambda score: (isnan(score.cll), -score.cll, -score.pll)):

@@ -208,6 +208,7 @@ class SpikeSlabMRF(PosteriorModel):
     (5, 12)
     """
 
+    takes_levels = True
     _runs: Any = None
     _checkpoint: Checkpoint | None = None
     _goal: Goal
