@@ -67,7 +67,7 @@ def notes_of_levels(columns: Sequence[Column], variables: Sequence[Variable]) ->
     ...     print(note)
     Column 'sleep' is ordinal with levels 1, 2 and 4.
     Levels that never occur are left out, and keep their place in the order: 3 of 'sleep'.
-    Where a kind is wrong, state it (kinds in Python; --ordinal, --nominal, --blume-capel).
+    Where a kind is wrong, state the right one.
     """
     notes = []
     for kind in KIND_NAMES:
@@ -77,10 +77,7 @@ def notes_of_levels(columns: Sequence[Column], variables: Sequence[Variable]) ->
         [(variable.name, never_seen(column, variable)) for column, variable in pairs]
     )
     if any(variable.kind in KIND_NAMES and column.rules.kind is None for column, variable in pairs):
-        notes.append(
-            "Where a kind is wrong, state it (kinds in Python; --ordinal, --nominal, "
-            "--blume-capel)."
-        )
+        notes.append("Where a kind is wrong, state the right one.")
     return notes
 
 
