@@ -25,6 +25,8 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import slabfield
+from level_runs import model_of
+from level_tables import chain_codes
 from slabfield import SpikeSlabMRF
 from slabfield._jit import numba
 from slabfield.chains import collapsed_chain
@@ -40,6 +42,8 @@ from slabfield.configuration import (
 )
 from slabfield.datasets import make_random
 from slabfield.models.binary import BinaryPairwise
+from slabfield.models.pairwise import log_linear
+from slabfield.moves.imputation import new_missing_entries
 from slabfield.priors import Prior
 from slabfield.problem import Problem
 
@@ -69,6 +73,30 @@ def rows_of(n_nodes: int) -> np.ndarray:
 def problem_of(n_nodes: int) -> Problem:
     rows, model = rows_of(n_nodes), BinaryPairwise(n_nodes)
     return Problem(model, rows, model.sums(rows), Prior.standard(model.n_interactions))
+
+
+# Levels of ordinal and, every third one, nominal nodes
+LEVELS = (3, 5, 3, 2)
+
+
+def level_kinds(n_nodes: int) -> list[tuple[str, int]]:
+    levels = (LEVELS * n_nodes)[:n_nodes]
+    return [("nominal" if i % 3 == 1 else "ordinal", n) for i, n in enumerate(levels)]
+
+
+def level_rows_of(n_nodes: int) -> np.ndarray:
+    return chain_codes([n for _, n in level_kinds(n_nodes)], N_ROWS, 1).astype(np.uint8)
+
+
+def level_problem_of(n_nodes: int, settings: Settings) -> Problem:
+    """Problem of nodes with levels, with missing entries in every tenth row."""
+    rows, levels = level_rows_of(n_nodes), model_of(level_kinds(n_nodes))
+    model = levels if settings.scheme == "collapsed" else log_linear(levels)
+    missing = np.zeros(rows.shape, np.bool_)
+    missing[::10, :2] = True
+    prior = Prior.standard(model.n_interactions)
+    entries = new_missing_entries(levels, rows, missing)
+    return Problem(model, rows, model.sums(rows), prior, entries)
 
 
 def silent(_: int) -> None:
@@ -112,9 +140,8 @@ LAYOUTS = {
 }
 
 
-def moved_draws(name: str, n_nodes: int, layout: str) -> str:
+def moved_draws(problem: Problem, settings: Settings, layout: str) -> str:
     """Hash of the draws of a chain whose arrays are moved into a layout after warm-up."""
-    problem, settings = problem_of(n_nodes), SETTINGS[name]
     tree, arrays = ChainRun(problem, settings, 1, 0, silent).packed()
     data = {"rows": problem.rows, "bias": problem.sums.bias, "coupling": problem.sums.coupling}
     data = LAYOUTS[layout](data)
@@ -127,7 +154,18 @@ def moved_draws(name: str, n_nodes: int, layout: str) -> str:
 
 @pytest.mark.parametrize(("name", "n_nodes"), CASES)
 def test_draws_do_not_depend_on_addresses_of_arrays(name: str, n_nodes: int) -> None:
-    found = {layout: moved_draws(name, n_nodes, layout) for layout in LAYOUTS}
+    problem, settings = problem_of(n_nodes), SETTINGS[name]
+    found = {layout: moved_draws(problem, settings, layout) for layout in LAYOUTS}
+    assert len(set(found.values())) == 1, found
+
+
+LEVEL_CASES = [(name, 4) for name in SETTINGS] + [("particles", 26)]
+
+
+@pytest.mark.parametrize(("name", "n_nodes"), LEVEL_CASES)
+def test_draws_of_levels_do_not_depend_on_addresses_of_arrays(name: str, n_nodes: int) -> None:
+    problem, settings = level_problem_of(n_nodes, SETTINGS[name]), SETTINGS[name]
+    found = {layout: moved_draws(problem, settings, layout) for layout in LAYOUTS}
     assert len(set(found.values())) == 1, found
 
 
@@ -141,8 +179,10 @@ def test_draws_that_depend_on_addresses_are_detected(monkeypatch: pytest.MonkeyP
         return plain(engine, sums, prior, starts, state, *rest)
 
     monkeypatch.setattr(collapsed_chain, "collapsed", depends)
-    found = {moved_draws("exact", 4, layout) for layout in LAYOUTS}
-    assert len(found) > 1
+    problems = problem_of(4), level_problem_of(4, SETTINGS["exact"])
+    for problem in problems:
+        found = {moved_draws(problem, SETTINGS["exact"], layout) for layout in LAYOUTS}
+        assert len(found) > 1
 
 
 def compiled_functions() -> dict[str, Any]:
@@ -167,14 +207,19 @@ def test_no_compiled_function_may_reorder_sums() -> None:
     assert may_reorder(numba.njit(fastmath=True)(silent))
 
 
-def fit_digest(n_nodes: int, likelihood: str, n_jobs: int) -> str:
-    model = SpikeSlabMRF(
-        likelihood=likelihood, n_chains=2, n_draws=N_DRAWS, n_warmup=6, sampler={"n_particles": 96},
-        random_state=1, n_jobs=n_jobs,
-    )  # fmt: skip
-    draws = model.fit(rows_of(n_nodes)).posterior_.draws
+def estimator(likelihood: str, **others: Any) -> SpikeSlabMRF:
+    parameters: dict[str, Any] = {
+        "likelihood": likelihood, "n_chains": 2, "n_draws": N_DRAWS, "n_warmup": 6,
+        "sampler": {"n_particles": 96}, "random_state": 1,
+    }  # fmt: skip
+    return SpikeSlabMRF(**parameters | others)
+
+
+def fit_digest(rows: Any, likelihood: str, n_jobs: int, **others: Any) -> str:
+    model = estimator(likelihood, n_jobs=n_jobs, **others)
+    draws = model.fit(rows).posterior_.draws
     found = hashlib.sha256()
-    for part in (draws.coupling, draws.bias, draws.p0, draws.sigma0):
+    for part in (draws.parameters.toarray(), draws.bias, draws.p0, draws.sigma0):
         found.update(np.ascontiguousarray(part).tobytes())
     return found.hexdigest()
 
@@ -192,15 +237,51 @@ def in_a_thread(action: Callable[[], str]) -> str:
     [("exact", 4), ("particles", 4), ("particles", 30), ("pseudo", 4), ("pseudo", 30)],
 )
 def test_fits_are_the_same_in_every_thread(likelihood: str, n_nodes: int) -> None:
-    found = [fit_digest(n_nodes, likelihood, 1)]
+    found = digests_in_threads(rows_of(n_nodes), likelihood)
+    assert len(set(found)) == 1, found
+
+
+def digests_in_threads(rows: Any, likelihood: str, **others: Any) -> list[str]:
+    """Hashes of the draws of a fit in this thread, in others, and with chains in two."""
+    found = [fit_digest(rows, likelihood, 1, **others)]
     rng, kept = np.random.default_rng(0), []
     for _ in range(3):
         # so that the next arrays have other addresses
         kept += [np.zeros(int(size)) for size in rng.integers(1, 2_000, 50)]
-        found.append(in_a_thread(lambda: fit_digest(n_nodes, likelihood, 1)))
-        found.append(fit_digest(n_nodes, likelihood, 2))
+        found.append(in_a_thread(lambda: fit_digest(rows, likelihood, 1, **others)))
+        found.append(fit_digest(rows, likelihood, 2, **others))
         del kept[::3]
+    return found
+
+
+LEVEL_FITS = [("exact", 4), ("particles", 4), ("particles", 26), ("pseudo", 4)]
+
+
+def level_table_of(n_nodes: int) -> Any:
+    """Return a table with missing entries, and the kinds of its columns."""
+    rows = level_rows_of(n_nodes).astype(float)
+    rows[::10, :2] = np.nan
+    kinds = {f"x{i}": kind for i, (kind, n) in enumerate(level_kinds(n_nodes)) if n > 2}
+    return rows, {"na": "impute", "kinds": kinds}
+
+
+@pytest.mark.parametrize(("likelihood", "n_nodes"), LEVEL_FITS)
+def test_fits_of_levels_are_the_same_in_every_thread(likelihood: str, n_nodes: int) -> None:
+    rows, stated = level_table_of(n_nodes)
+    found = digests_in_threads(rows, likelihood, **stated)
     assert len(set(found)) == 1, found
+
+
+@pytest.mark.parametrize(("likelihood", "n_nodes"), LEVEL_FITS)
+def test_chains_of_levels_are_the_same_whatever_their_number(likelihood: str, n_nodes: int) -> None:
+    rows, stated = level_table_of(n_nodes)
+    few, more = (
+        estimator(likelihood, n_chains=n_chains, **stated).fit(rows).posterior_.draws
+        for n_chains in (1, 3)
+    )
+    assert np.array_equal(few.bias, more.bias[:1])
+    assert (few.parameters != more.parameters[:N_DRAWS]).nnz == 0
+    assert not np.array_equal(more.bias[0], more.bias[1])
 
 
 # Calls of BLAS and LAPACK on which draws depend, besides the sums below: the quadratic surrogate of
@@ -253,7 +334,7 @@ def test_chains_have_one_thread_for_linear_algebra(monkeypatch: pytest.MonkeyPat
         return plain(*arguments)
 
     monkeypatch.setattr(collapsed_chain, "collapsed", watched)
-    fit_digest(4, "exact", 2)
+    fit_digest(rows_of(4), "exact", 2)
     assert seen
     assert set(seen) == {1}
 

@@ -934,7 +934,7 @@ def test_more_nodes_than_the_exact_engine_takes(
     table = csv_file(pd.DataFrame(rows).add_prefix("x").to_csv(index=False))
     result = call("fit", table, "--out", tmp_path / "out", "--likelihood", "exact")
     assert result.exit_code == 2
-    assert "at most 20 nodes; found 25" in result.output
+    assert "found 25 columns with 33,554,432 joint states" in result.output
     assert "--likelihood particles" in result.output
 
 

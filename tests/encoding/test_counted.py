@@ -265,6 +265,38 @@ def test_any_file_is_encoded_in_chunks_as_it_is_whole(
     assert read.notes == whole.notes
 
 
+@pytest.mark.parametrize("chunk_rows", [1, 2, 5])
+@pytest.mark.parametrize(
+    ("lines", "labels"),
+    [
+        # text, since not every entry of the column is a truth value, dropped or not
+        ("True,0\n0,9\nTrue,0\nTrue,1\n", (None, "True")),
+        ("0,9\nTrue,0\nfalse,1\n", ("false", "True")),
+        ("True,0\n.,1\nFalse,1\n", ("False", "True")),
+        # truth values: empty entries are of no kind
+        ("True,0\n,1\nFalse,1\n", (False, True)),
+        ("True,0\nFalse,9\nTrue,1\n", (False, True)),
+        # numbers, though a word was dropped
+        ("True,9\n0,0\n1,1\n", (0, 1)),
+    ],
+)
+def test_dropped_rows_count_for_the_type_of_a_column_in_chunks_as_in_the_whole(
+    lines: str, labels: tuple[object, object], chunk_rows: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("a,b\n" + lines)
+    stated: dict[str, Any] = {"na": "drop", "na_values": [".", 9]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InputWarning)  # constant columns
+        whole = code_table(read_table(path), **stated)
+        read = read_counted(path, chunk_rows=chunk_rows, **stated)
+    for table in (whole, read):
+        found = table.variables[0].labels
+        assert found == labels
+        assert [type(x) for x in found] == [type(x) for x in labels]
+    assert read.notes == whole.notes
+
+
 @pytest.mark.parametrize(
     "content", [b"\x1f\x8b broken", b"PAR1 broken", b"a,b\n\x01\xff,1\n", b"PK\x03\x04"]
 )

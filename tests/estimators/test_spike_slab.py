@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from slabfield import SpikeSlabMRF
 from slabfield.datasets import make_block
+from slabfield.encoding import code_table
 from slabfield.estimators import spike_slab
 from slabfield.priors import largest_slab_scale
 from slabfield.validation import InputError, InputWarning
@@ -283,7 +284,7 @@ def test_which_engine_and_scheme_are_chosen(
 
 def test_the_paper_preset_has_the_papers_settings_unless_overridden() -> None:
     model = SpikeSlabMRF(preset="paper", n_draws=None, sampler={"n_particles": 64})
-    settings = model._settings(100, 12)
+    settings = model._settings(code_table(FRAME))
     expected = {
         "n_particles": 64, "n_sweeps": 1, "step_size": 1e-3, "persistence": 0.9,
         "jump_scale": 0.01, "add_probability": 1.0, "delete_probability": 1.0, "n_draws": 10_000,
@@ -296,7 +297,7 @@ def test_integers_in_place_of_floats_cause_no_compilation() -> None:
     settings = SpikeSlabMRF(
         preset="paper",
         sampler={"step_size": 1, "persistence": 0, "add_probability": 1, "thin": np.int64(3)},
-    )._settings(100, 12)
+    )._settings(code_table(FRAME))
     for name, kind in {"step_size": float, "persistence": float, "add_probability": float}.items():
         assert type(getattr(settings, name)) is kind
     assert type(settings.thin) is int
@@ -463,8 +464,9 @@ def test_too_many_nodes_for_the_exact_engine_are_refused(preset: str) -> None:
     with pytest.raises(InputError) as caught:
         SpikeSlabMRF(likelihood="exact", preset=preset).fit(rows)
     assert str(caught.value) == (
-        "likelihood='exact' keeps a table of every state, so it takes at most 20 nodes; found 21, "
-        "that is 2^21 states. Use likelihood='particles', or keep 20 columns or fewer."
+        "likelihood='exact' keeps a table of all joint states, at most 1,048,576 of them (20 "
+        "columns of 2 values, 8 of 5); found 21 columns with 2,097,152 joint states. Use "
+        "likelihood='particles', or drop columns."
     )
 
 

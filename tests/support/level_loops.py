@@ -29,6 +29,7 @@ from slabfield.kernels.level_table import (
     sum_out,
 )
 from slabfield.likelihood.protocols import open_block, tree_sweep
+from slabfield.moves.imputation import redraw
 
 
 @jit
@@ -156,3 +157,10 @@ def level_tree_sweeps(engine, state, n_sweeps, rng):
 def block_table_of(engine, state, nodes, table):
     """Fill in the table of a block from particles."""
     open_block(engine, state, nodes, table)
+
+
+@jit
+def redraw_entries(missing_entries, engine, sums, state, n, rng):
+    """Draw every missing entry n times."""
+    for _ in range(n):
+        redraw(missing_entries, engine, sums, state, rng)

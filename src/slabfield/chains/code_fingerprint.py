@@ -15,8 +15,11 @@ from pathlib import Path
 from slabfield._jit import numba
 
 ROOT = Path(__file__).parents[1]
-# Modules of chains/ that make draws
-STARTS = ("chain_run.py", "row_sums.py", "collapsed_warmup.py", "*_chain.py")
+# Modules that make draws, and the one that makes the model of a table
+STARTS = (
+    *("chains/chain_run.py", "chains/row_sums.py", "chains/collapsed_warmup.py"),
+    *("chains/*_chain.py", "chains/engine_parts.py", "models/pairwise.py"),
+)
 # Packages, or modules, whose code changes draws
 FOLLOWED = (
     *("_jit", "adaptation", "configuration", "kernels", "likelihood"),
@@ -44,7 +47,7 @@ class _WithoutDocstrings(ast.NodeTransformer):
 def _sampler_modules(root: Path) -> dict[Path, ast.Module]:
     """Parse the modules that make draws, and those of the sampler that they import."""
     found: dict[Path, ast.Module] = {}
-    remaining = [path for name in STARTS for path in (root / "chains").glob(name)]
+    remaining = [path for name in STARTS for path in root.glob(name)]
     while remaining:
         path = remaining.pop()
         if path not in found:

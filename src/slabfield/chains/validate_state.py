@@ -23,16 +23,21 @@ from slabfield.configuration import Settings
 from slabfield.kernels.block_particles import GROUPS
 from slabfield.kernels.pattern_gibbs import Clusters
 from slabfield.likelihood.blocks import ExactBlocks
+from slabfield.likelihood.exact_moments import StateTable
 from slabfield.likelihood.level_blocks import LevelTable
 from slabfield.likelihood.level_particles import LevelParticles
 from slabfield.likelihood.level_rows import LevelRows
+from slabfield.likelihood.particle_moments import CliqueParticles
 from slabfield.likelihood.protocols import more_particles
 from slabfield.likelihood.pseudolikelihood import PseudoRows
 from slabfield.models.levels import LevelFeatures
+from slabfield.models.loglinear import Cliques
 from slabfield.models.protocol import Model
 from slabfield.moves.chain_state import ChainState
 from slabfield.moves.edge_gibbs import MOST_EDGES, InclusionStats, new_inclusion_stats
 from slabfield.moves.evidence_sums import N_BATCHES
+from slabfield.moves.level_gibbs import LevelBlock
+from slabfield.moves.level_pseudo_gibbs import LevelRowBlock
 from slabfield.problem import Problem
 
 
@@ -66,8 +71,39 @@ def check_state(chain: Any, template: Any) -> None:
     _check_form(chain, template, "the chain")
     if collapsed:
         _check_moves(chain)
+        check_block(chain.block, template.block)
+    _check_data(chain.problem, problem)
     _check_state(chain.state, n_edges)
     check_engine_state(chain.engine, template.engine)
+
+
+def _check_data(problem: Problem, template: Problem) -> None:
+    """Check the imputed values of a chain's own data, and where they are."""
+    entries: Any = problem.missing_entries
+    expected: Any = template.missing_entries
+    for name in ("row", "node", "first", "second"):
+        if hasattr(expected, name):
+            _expect_same(entries, expected, (name,))
+    if hasattr(expected, "features"):
+        _expect_same_integers(entries.features, expected.features)
+    for rows in (problem.rows, entries.x):
+        within = rows.size == 0 or np.all((rows >= 0) & (rows < template.model.n_states))
+        _expect(bool(within), "invalid levels")
+
+
+@singledispatch
+def check_block(block: Any, template: Any) -> None:
+    """Check what a block's workspace holds from one update to the next; by default nothing."""
+
+
+@check_block.register
+def _check_level_block(block: LevelBlock, template: Any) -> None:
+    _expect_same(block.group, template.group, ("order",))
+
+
+@check_block.register
+def _check_level_row_block(block: LevelRowBlock, template: Any) -> None:
+    _expect_same(block.laplace, template.laplace, ("order",))
 
 
 @singledispatch
@@ -92,13 +128,13 @@ def _check_rows(engine: PseudoRows, template: Any) -> None:
 
 @check_engine_state.register
 def _check_level_table(engine: LevelTable, template: Any) -> None:
-    _check_features(engine.features, template.features)
+    _expect_same_integers(engine.features, template.features)
     _expect_same(engine, template, ("stride",))
 
 
 @check_engine_state.register
 def _check_level_rows(engine: LevelRows, template: Any) -> None:
-    _check_features(engine.features, template.features)
+    _expect_same_integers(engine.features, template.features)
     names = ("n", "first", "second", "coordinate", "line", "even", "place", "bounds", "times",
              "empty", "counted")  # fmt: skip
     _expect_same(engine, template, names)
@@ -108,7 +144,7 @@ def _check_level_rows(engine: LevelRows, template: Any) -> None:
 
 @check_engine_state.register
 def _check_level_particles(engine: LevelParticles, template: Any) -> None:
-    _check_features(engine.features, template.features)
+    _expect_same_integers(engine.features, template.features)
     _expect_same(engine, template, ("first", "second", "row_start"))
     _expect(bool(np.all(engine.states < engine.features.n_levels[:, None])), "invalid levels")
     n_rows = len(engine.embedded)
@@ -116,12 +152,28 @@ def _check_level_particles(engine: LevelParticles, template: Any) -> None:
         _expect(_within(getattr(engine, name), 0, n_rows), f"an invalid {name}")
 
 
-def _check_features(features: LevelFeatures, template: LevelFeatures) -> None:
+@check_engine_state.register
+def _check_state_table(engine: StateTable, template: Any) -> None:
+    _expect_same_integers(engine.cliques, template.cliques)
+    _expect_same(engine, template, ("states",))
+
+
+@check_engine_state.register
+def _check_clique_particles(engine: CliqueParticles, template: Any) -> None:
+    _expect_same_integers(engine.cliques, template.cliques)
+    for states in (engine.states, engine.restart.T):
+        within = (states >= 0) & (states < template.cliques.n_states[:, None])
+        _expect(bool(np.all(within)), "invalid levels")
+
+
+def _expect_same_integers(
+    value: LevelFeatures | Cliques, template: LevelFeatures | Cliques
+) -> None:
     """Check the numbers of levels and parameters, by which compiled code finds its way."""
     integers = [
         name for name, part in template._asdict().items() if np.issubdtype(part.dtype, np.integer)
     ]
-    _expect_same(features, template, integers)
+    _expect_same(value, template, integers)
 
 
 def _expect_same(value: Any, template: Any, names: Iterable[str]) -> None:

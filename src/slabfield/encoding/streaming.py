@@ -21,7 +21,14 @@ from slabfield.encoding.column_notes import (
     warn_of_constants,
 )
 from slabfield.encoding.column_rules import UNSTATED, ColumnRules, Levels, NaValues, column_rules
-from slabfield.encoding.columns import Column, answers_in, read_column, spelling_key, word_column
+from slabfield.encoding.columns import (
+    Column,
+    answers_in,
+    read_column,
+    spelling_key,
+    typed_values,
+    word_column,
+)
 from slabfield.encoding.encoder import Encoder, encode_values
 from slabfield.encoding.level_notes import notes_of_levels, warn_of_single_rows
 from slabfield.encoding.missing_codes import CODES_ABOVE, CODES_BELOW
@@ -84,11 +91,19 @@ class RawValues:
         self.codes: dict[Any, int] = {}
         self.counts: Counter[Any] = Counter()
         self.type: np.dtype[Any] | None = None
+        self.only_truths = True
         self.categories: Categories | None = None
 
-    def is_alike(self, values: NDArray[Any]) -> bool:
-        """Whether values are of the kind of the earlier ones: numbers, truth values or others."""
-        return self.type is None or _group(self.type) == _group(values.dtype)
+    def is_alike(self, values: NDArray[Any], entries: NDArray[Any]) -> bool:
+        """Whether values are of the kind of the earlier ones: numbers, truth values or others.
+
+        Truth values are text in a column in which any of the ``entries`` is not one, even a code
+        for a missing answer or an entry of a dropped row.
+        """
+        self.only_truths = self.only_truths and _are_truths(entries)
+        types = (self.type, values.dtype if values.size else None)
+        groups = {_group(kind) for kind in types if kind is not None}
+        return len(groups) < 2 and (self.only_truths or "truth values" not in groups)
 
     def add_categories(self, found: Categories | None) -> None:
         """Add the categories of a chunk of a categorical column to those of earlier ones."""
@@ -197,6 +212,12 @@ def _group(kind: np.dtype[Any]) -> str:
     return "numbers" if kind.kind in NUMBERS else "truth values" if kind.kind == "b" else "words"
 
 
+def _are_truths(entries: NDArray[Any]) -> bool:
+    """Whether all entries that are not empty are truth values."""
+    kept = entries[~UNSTATED.missing_in(entries)]
+    return kept.size == 0 or typed_values(kept)[1] == "bool"
+
+
 class RowCounter:
     """Keeps the distinct rows of a table that comes in chunks, packed, and their counts.
 
@@ -270,7 +291,7 @@ class RowCounter:
         mixed, faults = set(), []
         for k, name in enumerate(self.names):
             own = self._typed(k, values[k][known[:, k]])
-            if own.size and name not in self.as_text and not self.raw[k].is_alike(own):
+            if name not in self.as_text and not self.raw[k].is_alike(own, values[k]):
                 mixed.add(name)
                 continue
             try:
