@@ -42,9 +42,7 @@ def test_weights_are_numbers_of_equal_rows(likelihood: str, most: int) -> None:
     weighted = quick(likelihood=likelihood).fit(TABLE, sample_weight=times).posterior_
     order = np.random.default_rng(1).permutation(times.sum())
     repeated = TABLE.loc[TABLE.index.repeat(times)].iloc[order]
-    assert_same_draws(
-        weighted.draws, quick(likelihood=likelihood).fit(repeated).posterior_.draws
-    )
+    assert_same_draws(weighted.draws, quick(likelihood=likelihood).fit(repeated).posterior_.draws)
     plain = quick(likelihood=likelihood).fit(TABLE).posterior_
     assert not np.array_equal(plain.draws.bias, weighted.draws.bias)
 
@@ -192,7 +190,8 @@ def test_the_papers_preset_with_ordinal_and_nominal_columns(likelihood: str) -> 
     model = quick(preset="paper", likelihood=likelihood, kinds=None, sampler={"thin": 10})
     model.fit(TABLE)
     assert {v.kind for v in model.variables_} == {"ordinal", "nominal", "binary"}
-    assert model.posterior_.settings["engine"] == ("exact" if likelihood == "exact" else "particles")
+    engine = "exact" if likelihood == "exact" else "particles"
+    assert model.posterior_.settings["engine"] == engine
     assert model.posterior_.draws.bias.shape == (2, 20, 8)
     assert 0 < model.posterior_.density.mean() < 1
     assert model.score(TABLE) < 0

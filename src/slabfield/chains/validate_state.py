@@ -30,8 +30,6 @@ from slabfield.likelihood.level_rows import LevelRows
 from slabfield.likelihood.particle_moments import CliqueParticles
 from slabfield.likelihood.protocols import more_particles
 from slabfield.likelihood.pseudolikelihood import PseudoRows
-from slabfield.models.levels import LevelFeatures
-from slabfield.models.loglinear import Cliques
 from slabfield.models.protocol import Model
 from slabfield.moves.chain_state import ChainState
 from slabfield.moves.edge_gibbs import MOST_EDGES, InclusionStats, new_inclusion_stats
@@ -79,7 +77,8 @@ def check_state(chain: Any, template: Any) -> None:
 
 def _check_data(problem: Problem, template: Problem) -> None:
     """Check the imputed values of a chain's own data, and where they are."""
-    entries, expected = problem.missing_entries, template.missing_entries
+    entries: Any = problem.missing_entries
+    expected: Any = template.missing_entries
     for name in ("row", "node", "first", "second"):
         if hasattr(expected, name):
             _expect_same(entries, expected, (name,))
@@ -165,8 +164,8 @@ def _check_clique_particles(engine: CliqueParticles, template: Any) -> None:
         _expect(bool(np.all(within)), "invalid levels")
 
 
-def _expect_same_integers(value: LevelFeatures | Cliques, template: LevelFeatures | Cliques) -> None:
-    """Check the numbers of levels and parameters, by which compiled code finds its way."""
+def _expect_same_integers(value: Any, template: Any) -> None:
+    """Check the integers of a named tuple of arrays, by which compiled code finds its way."""
     integers = [
         name for name, part in template._asdict().items() if np.issubdtype(part.dtype, np.integer)
     ]
