@@ -19,6 +19,7 @@ import pytest
 from test_checkpoint import KINDS_OF_RUN, assert_same, block_rows, wide_rows
 from typer.testing import CliRunner
 
+from level_tables import MIXED_KINDS, mixed_table
 from skips import require
 from slabfield import SpikeSlabMRF, datasets, load_posterior
 from slabfield.baselines import L1Neighborhood, L1PseudoLikelihood
@@ -96,6 +97,20 @@ def test_the_draws_are_those_of_one_process(kind: str, local: Local) -> None:
     parameters = KINDS_OF_RUN[kind] | {"n_chains": 3, "random_state": 5}
     here = SpikeSlabMRF(**parameters).fit(block_rows())
     there = SpikeSlabMRF(**parameters).fit(block_rows(), cluster=local.client)
+    assert_same(here.posterior_, there.posterior_)
+    assert_same(here.resume(7).posterior_, there.resume(7, cluster=local.client).posterior_)
+
+
+@pytest.mark.parametrize(
+    "likelihood",
+    ["exact", "particles", pytest.param("pseudo", marks=pytest.mark.slow)],
+)
+def test_columns_with_levels_and_missing_entries(likelihood: str, local: Local) -> None:
+    table = mixed_table(40, missing=0.05)
+    parameters: dict[str, Any] = {"likelihood": likelihood, "n_warmup": 20, "n_draws": 30}
+    parameters |= {"n_chains": 2, "random_state": 5, "na": "impute", "kinds": MIXED_KINDS}
+    here = SpikeSlabMRF(**parameters).fit(table)
+    there = SpikeSlabMRF(**parameters).fit(table, cluster=local.client)
     assert_same(here.posterior_, there.posterior_)
     assert_same(here.resume(7).posterior_, there.resume(7, cluster=local.client).posterior_)
 

@@ -190,9 +190,8 @@ def test_the_papers_preset_with_ordinal_and_nominal_columns(likelihood: str) -> 
     model = quick(preset="paper", likelihood=likelihood, kinds=None, sampler={"thin": 10})
     model.fit(TABLE)
     assert {v.kind for v in model.variables_} == {"ordinal", "nominal", "binary"}
-    assert model.posterior_.settings["engine"] == (
-        "exact" if likelihood == "exact" else "particles"
-    )
+    engine = "exact" if likelihood == "exact" else "particles"
+    assert model.posterior_.settings["engine"] == engine
     assert model.posterior_.draws.bias.shape == (2, 20, 8)
     assert 0 < model.posterior_.density.mean() < 1
     assert model.score(TABLE) < 0

@@ -30,8 +30,6 @@ from slabfield.likelihood.level_rows import LevelRows
 from slabfield.likelihood.particle_moments import CliqueParticles
 from slabfield.likelihood.protocols import more_particles
 from slabfield.likelihood.pseudolikelihood import PseudoRows
-from slabfield.models.levels import LevelFeatures
-from slabfield.models.loglinear import Cliques
 from slabfield.models.protocol import Model
 from slabfield.moves.chain_state import ChainState
 from slabfield.moves.edge_gibbs import MOST_EDGES, InclusionStats, new_inclusion_stats
@@ -166,10 +164,8 @@ def _check_clique_particles(engine: CliqueParticles, template: Any) -> None:
         _expect(bool(np.all(within)), "invalid levels")
 
 
-def _expect_same_integers(
-    value: LevelFeatures | Cliques, template: LevelFeatures | Cliques
-) -> None:
-    """Check the numbers of levels and parameters, by which compiled code finds its way."""
+def _expect_same_integers(value: Any, template: Any) -> None:
+    """Check the integers of a named tuple of arrays, by which compiled code finds its way."""
     integers = [
         name for name, part in template._asdict().items() if np.issubdtype(part.dtype, np.integer)
     ]
