@@ -41,14 +41,14 @@ LARGE: dict[str, Kinds] = {
     "12 ordinal of 3 levels": [("ordinal", 3)] * 12,
 }
 LARGE_ROWS = (300, 1000)
-LARGE_FIELDS = 2
+LARGE_FIELDS = 1
 N_CHAINS = 8
 PLAIN_SWEEPS = 6_000
 # Draws of a chain, every second sweep: where all pairs have one parameter, and where some have more
 EXACT_DRAWS = (800, 2_000)
 N_WARMUP = 200
 # Draws of each of the chains of the approximate samplers, and of the exact one on larger fields
-APPROXIMATE_CHAINS, APPROXIMATE_DRAWS, LARGE_DRAWS = 4, 1_500, 1_000
+APPROXIMATE_CHAINS, APPROXIMATE_DRAWS, LARGE_DRAWS = 4, 1_500, 400
 APPROXIMATE: dict[str, Settings] = {
     "particles": default_particles(),
     "pseudo, weight 1/2": pseudo(0.5),

@@ -71,21 +71,21 @@ SHORT_FIT = 2.0
 
 
 class SpikeSlabMRF(PosteriorModel):
-    """Structure and strength of a binary Markov random field, with their uncertainty.
+    """Structure and strength of a Markov random field, with their uncertainty.
 
-    Fits a pairwise field to a table of two-valued columns under a spike-and-slab prior (Chen &
-    Welling 2012). For every pair of columns it returns the posterior probability that they depend
-    on each other directly, and how strongly they do.
+    Fits a pairwise field to a table of two-valued, ordinal and nominal columns under a
+    spike-and-slab prior (Chen & Welling 2012). For every pair of columns it returns the posterior
+    probability that they depend on each other directly, and how strongly they do.
 
     Parameters
     ----------
     likelihood : {"auto", "exact", "particles", "pseudo"}
-        How the likelihood is computed. "exact" sums over all states and takes up to 20 nodes.
-        "particles" estimates it by averages over Gibbs samples, at any size. "pseudo" takes half
-        the log pseudo-likelihood of the rows in place of the log-likelihood: fast and free of
-        noise, but an approximation. "auto" takes "exact" up to 20 nodes and "particles" above, or
-        "pseudo" where warm-up shows that the particles do not mix (``posterior_.warnings`` then
-        says so).
+        How the likelihood is computed. "exact" sums over all joint states, up to about a million:
+        20 two-valued columns, or 8 of five levels. "particles" estimates it by averages over Gibbs
+        samples, at any size. "pseudo" takes half the log pseudo-likelihood of the rows in place of
+        the log-likelihood: fast and free of noise, but an approximation. "auto" takes "exact" where
+        it can and "particles" elsewhere, or "pseudo" where warm-up shows that the particles do not
+        mix (``posterior_.warnings`` then says so).
     preset : {"default", "paper"}
         "paper" is Algorithm 1 of the paper with its settings, or with ``likelihood="exact"`` its
         exact version. "default" is collapsed Gibbs sweeps over blocks of nodes, which need no
@@ -172,11 +172,14 @@ class SpikeSlabMRF(PosteriorModel):
     inclusion_probability_ : array of shape (D, D)
     coupling_ : array of shape (D, D)
         Posterior mean given presence where the inclusion probability is at least
-        ``edge_threshold``, else 0 (the paper's "Bayes PM"), on the 0/1 scale.
-    bias_ : array of shape (D,)
+        ``edge_threshold``, else 0 (the paper's "Bayes PM"), on the scale of the scores (0 and 1 of
+        two-valued columns); the norm of several parameters where a column is nominal.
+    bias_ : array of shape (n_biases,)
+        One for a two-valued column, the thresholds of all levels but the first for others; in the
+        order of ``posterior_.bias_names``.
     posterior_ : Posterior
     coding_notes_ : list of str
-        Which label of each column became 1, where that is not obvious.
+        Kinds of columns, and which label became 1, where that is not obvious.
     variables_ : tuple of Variable
         For each column its name, kind, labels and scores, and its cut point or None.
     node_names_ : list of str
@@ -198,6 +201,13 @@ class SpikeSlabMRF(PosteriorModel):
     >>> known = SpikeSlabMRF(n_draws=100, random_state=0, forbid=[("x0", "x1")], require=[(0, 2)])
     >>> known.fit(rows).inclusion_probability_[0, :3]
     array([0., 0., 1.])
+
+    Columns of 3 to 12 whole numbers are ordinal:
+
+    >>> ratings = datasets.make_ordinal(100, n_nodes=4, random_state=0).table
+    >>> rated = SpikeSlabMRF(n_draws=100, random_state=0).fit(ratings)
+    >>> rated.variables_[0].kind, rated.bias_.shape
+    ('ordinal', (16,))
 
     Predict held-out rows, and sample new ones:
 
