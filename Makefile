@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 DOCS := $(VENV)/.installed-docs
 
 .PHONY: help demo demo-images docs gallery test test-slow calibration lint types bench lattice scale accuracy mnist realdata \
-	level-fields pseudo-evidence torture bad-input degenerate one-hot fuzz soak reproduce reproduction clean
+	ordinal-fields pseudo-evidence torture bad-input degenerate one-hot fuzz soak reproduce reproduction clean
 .DEFAULT_GOAL := help
 
 help:
@@ -27,8 +27,8 @@ help:
 	@echo "make lattice    the default sampler beside its rivals; writes docs/lattice.md (long)"
 	@echo "make scale      the default sampler on larger and larger fields; writes docs/scale.md (long)"
 	@echo "make accuracy   accuracy against exact inference; writes docs/accuracy.md (long)"
-	@echo "make level-fields"
-	@echo "                larger ordinal fields: known truth, cost of levels; writes docs/level-fields.md (long)"
+	@echo "make ordinal-fields"
+	@echo "                larger ordinal fields: known truth, cost of levels; writes docs/ordinal-fields.md (long)"
 	@echo "make mnist      what auto returns on images, beside pseudo; writes docs/mnist.md (long)"
 	@echo "make realdata   slabfield and its rivals on real data; writes docs/real-data.md (long)"
 	@echo "make pseudo-evidence"
@@ -103,8 +103,8 @@ accuracy: $(STAMP)
 	$(BIN)/python benchmarks/small_fields.py
 	$(BIN)/python benchmarks/level_accuracy.py
 
-level-fields: $(STAMP)
-	$(BIN)/python benchmarks/level_fields.py
+ordinal-fields: $(STAMP)
+	$(BIN)/python benchmarks/ordinal_fields.py
 
 mnist: $(STAMP)
 	$(BIN)/python benchmarks/mnist.py

@@ -72,7 +72,7 @@ def test_compare_prints_and_writes(answers: Path, tmp_path: Path) -> None:
     ("content", "options", "expected"),
     [
         ("a,b\n0,1\n1,0\n", (), "needs at least 20 rows"),
-        ("a,b\n" + "0,1\n1,2\n2,0\n" * 10, (), "Binarize with --binarize 1 "),
+        ("a,b\n" + "0,1\n1,2\n2.5,0\n" * 10, (), "Binarize with --binarize a="),
         ("a,b\n" + "0,1\n1,\n" * 10, (), "missing"),
         ("a,b\n" + "0,1\n1,0\n" * 10, ("--drop", "c"), "--drop must name columns"),
         ("a,b\n" + "0,1\n1,0\n" * 10, ("--held-out", "1.5"), "--held-out"),

@@ -256,10 +256,10 @@ def test_notes_are_grouped() -> None:
         "Column 'place' is nominal with levels 'x', 'y' and 'z'.",
     ]
     assert len(table.notes) == 4
-    assert "--nominal" in table.notes[3]
+    assert table.notes[3] == "Where a kind is wrong, state the right one."
     stated = code_table(frame, kinds=dict.fromkeys(frame.columns[:100], "ordinal") | {
         "place": "nominal"})  # fmt: skip
-    assert not any("--nominal" in note for note in stated.notes)
+    assert not any("Where a kind is wrong" in note for note in stated.notes)
 
 
 def test_notes_stay_few_where_every_column_has_levels_of_its_own() -> None:

@@ -103,7 +103,7 @@ def test_missing_values_are_empty_cells_on_the_command_line() -> None:
 
 def test_advice_can_be_pasted() -> None:
     names = [f"item {k}" for k in range(30)]
-    table = pd.DataFrame({name: ["a", "b", "c"] for name in names})
+    table = pd.DataFrame({name: [f"free text {k}" for k in range(20)] for name in names})
     with pytest.raises(InputError) as caught:
         code_table(table)
     text = in_options(caught.value.message)

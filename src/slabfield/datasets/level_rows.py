@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slabfield.inference import elimination, enumeration
-from slabfield.inference.level_gibbs_runs import LevelGibbsRuns
 from slabfield.models.level_field import LevelField
 from slabfield.models.protocol import n_joint_states
 from slabfield.validation import InputError, Parameter, check_choice, check_positive_int
@@ -51,6 +50,8 @@ def draw_level_rows(
         except elimination.TableTooLargeError:
             if method == "elimination":
                 raise
+    from slabfield.inference.level_gibbs_runs import LevelGibbsRuns
+
     runs = LevelGibbsRuns(field.n_states, n_rows, rng)
     runs.advance(field, n_sweeps)
     return np.ascontiguousarray(runs.states.T), "gibbs"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
-from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from slabfield.encoding.column_levels import level_order
 from slabfield.encoding.columns import Column
 from slabfield.encoding.variables import Variable
-from slabfield.validation.errors import InputWarning, listed, shown_value
+from slabfield.validation.errors import InputWarning, listed, shown_value, warn_user
 
 KIND_NAMES = {"ordinal": "ordinal", "blume-capel": "Blume-Capel", "nominal": "nominal"}
 """Names of the kinds with levels in text."""
@@ -166,13 +165,12 @@ def warn_of_single_rows(
         if rare:
             found.append(f"{listed(rare)} of {variable.name!r}")
     if found:
-        warn(
+        warn_user(
             InputWarning(
                 "levels-of-one-row",
                 "Levels should occur in several rows; found in one row only: {found}. The data say "
                 "next to nothing about such a level. Merge it with a neighboring level (of a "
                 "nominal column, with a similar one), unless you want this.",
                 found="; ".join(found[:5]) + (f"; and {len(found) - 5} more" if found[5:] else ""),
-            ),
-            stacklevel=3,
+            )
         )

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import block_diag
 
 from slabfield.models.interactions import Integers, Interactions
 from slabfield.models.level_field import LevelField
@@ -207,6 +206,8 @@ class PairwiseLevels(Model):
 
     def weighted_sums(self, rows: Any, weights: Array) -> Sums:
         """Weighted sums of the features over the rows, from the counts of pairs of levels."""
+        from scipy.linalg import block_diag
+
         x, start = np.asarray(rows, dtype=np.int64), np.cumsum([0, *self.n_states])
         marks = np.zeros((len(x), int(start[-1])))
         marks[np.arange(len(x))[:, None], x + start[:-1]] = 1.0

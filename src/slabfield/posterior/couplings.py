@@ -159,18 +159,16 @@ class Couplings(Summaries):
         array([0.25, 0.25])
         """
         if self.has_levels:
+            found = next(variable for variable in self.variables if variable.kind != "binary")
             raise InputError(
                 "levels-not-ising",
                 "The Ising model has nodes with two states; found other kinds of variables, such "
                 "as {kind} {name}. Use coupling_raw, the log odds ratios of adjacent levels, or "
                 "to_bgms.",
-                **self._first_with_levels(),
+                kind=found.kind,
+                name=repr(found.name),
             )
         return BinaryField(self.bias_mean, self.coupling_averaged).to_ising()
-
-    def _first_with_levels(self) -> dict[str, str]:
-        found = next(variable for variable in self.variables if variable.kind != "binary")
-        return {"kind": found.kind, "name": repr(found.name)}
 
 
 def check_ci_prob(ci_prob: float) -> float:
