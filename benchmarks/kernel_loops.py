@@ -9,8 +9,7 @@ from slabfield._jit import inner, jit
 from slabfield.kernels.block_table import node_marginal, pair_marginal
 from slabfield.kernels.pseudo_sums import fill_probability, log_sum, power_sums, tilted_sums
 from slabfield.kernels.state_table import fill_table, superset_sums
-from slabfield.likelihood.blocks import tree_sweep
-from slabfield.likelihood.protocols import advance, leave_block, open_block
+from slabfield.likelihood.protocols import advance, leave_block, open_block, tree_sweep
 from slabfield.moves.absent_edges import update_absent
 from slabfield.moves.block_flip import flip_edges, list_undecided
 from slabfield.moves.block_sweep import list_edges
