@@ -20,7 +20,7 @@ from slabfield.baselines.multinomial import predictors_of
 from slabfield.baselines.table_fields import field_of_tables
 from slabfield.baselines.tree import mutual_information, pair_tables
 from slabfield.datasets import SimulatedLevels, make_nominal, make_ordinal
-from slabfield.datasets.level_rows import draw_level_rows
+from slabfield.datasets.simulated_levels import draw_level_rows
 from slabfield.encoding import CodedTable, Variable
 from slabfield.inference import enumeration
 from slabfield.models.levels import PairwiseLevels, nominal_features

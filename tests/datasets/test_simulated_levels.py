@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import chisquare
 
 from slabfield.datasets import SimulatedLevels, make_nominal, make_ordinal
-from slabfield.datasets.level_rows import draw_level_rows
+from slabfield.datasets.simulated_levels import draw_level_rows
 from slabfield.encoding.scores import standard_scores
 from slabfield.models.level_field import LevelField
 from slabfield.models.levels import (

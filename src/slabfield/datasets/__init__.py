@@ -4,9 +4,9 @@ from slabfield.datasets.adhd import load_adhd
 from slabfield.datasets.block import make_block
 from slabfield.datasets.digits import load_digits_binary
 from slabfield.datasets.lattice import make_lattice
-from slabfield.datasets.levels import SimulatedLevels, make_nominal, make_ordinal
 from slabfield.datasets.mnist import MnistPatches, load_mnist_patches
 from slabfield.datasets.random_graph import make_random
+from slabfield.datasets.random_levels import SimulatedLevels, make_nominal, make_ordinal
 from slabfield.datasets.simulated import Simulated, draw_rows
 
 __all__ = [

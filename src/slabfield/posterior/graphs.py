@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slabfield.posterior.exports import write_graph
-from slabfield.posterior.levels import Levels
+from slabfield.posterior.level_summaries import Levels
 from slabfield.posterior.node_names import level_names
 from slabfield.validation import InputError, check_number, check_positive_int
 

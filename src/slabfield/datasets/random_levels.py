@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slabfield.datasets.level_rows import LevelMethod, draw_level_rows
 from slabfield.datasets.random_graph import random_edges
 from slabfield.datasets.simulated import N_SWEEPS, RandomState, two_streams
+from slabfield.datasets.simulated_levels import LevelMethod, draw_level_rows
 from slabfield.encoding import Variable
 from slabfield.encoding.scores import standard_scores
 from slabfield.models.level_field import LevelField
