@@ -204,7 +204,7 @@ class SpikeSlabMRF(PosteriorModel):
 
     Columns of 3 to 12 whole numbers are ordinal:
 
-    >>> ratings = datasets.make_ordinal(100, n_nodes=4, random_state=0).table
+    >>> ratings = datasets.make_ordinal(100, n_nodes=4, mean_degree=2, random_state=0).table
     >>> rated = SpikeSlabMRF(n_draws=100, random_state=0).fit(ratings)
     >>> rated.variables_[0].kind, rated.bias_.shape
     ('ordinal', (16,))
