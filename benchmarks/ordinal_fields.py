@@ -189,7 +189,7 @@ def main() -> None:
         return
     text = "\n".join(
         [f"# Larger fields of ordinal nodes\n\nMade by `make ordinal-fields` "
-         f"(`benchmarks/level_fields.py`).\n{setting()}\n",
+         f"(`benchmarks/ordinal_fields.py`).\n{setting()}\n",
          *(part(asked.cache) for part in parts.values())]
     )  # fmt: skip
     asked.out.write_text(text, encoding="utf-8")
