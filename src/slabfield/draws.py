@@ -41,7 +41,7 @@ def log_ratio_and_error(chains: Sequence[Array]) -> tuple[Array, Array]:
 
     Parameters
     ----------
-    chains : list of arrays (batches, edges, 2)
+    chains : list of arrays (batches, edges, 2 or more)
         For each chain, the contributions of its batches to the numerator and the denominator.
 
     Returns
@@ -49,6 +49,7 @@ def log_ratio_and_error(chains: Sequence[Array]) -> tuple[Array, Array]:
     log_ratio, error : array (edges,)
         NaN where a sum is; the error also if there is only one batch.
     """
+    chains = [chain[..., :2] for chain in chains]
     total = sum(chain.sum(axis=0) for chain in chains)
     with np.errstate(divide="ignore", invalid="ignore"):
         log_ratio = np.log(total[:, 0]) - np.log(total[:, 1])
@@ -62,6 +63,34 @@ def log_ratio_and_error(chains: Sequence[Array]) -> tuple[Array, Array]:
     if not variances:
         return log_ratio, np.full(log_ratio.shape, np.nan)
     return log_ratio, np.sqrt(np.max(variances, axis=0))
+
+
+def mean_error(chains: Sequence[Array]) -> Array:
+    r"""Monte Carlo standard error of a mean over chains, from batches and chains (equation 39).
+
+    Two estimates of its variance, one from the deviations of all batches from the mean, the other
+    from those of whole chains, are averaged with their degrees of freedom as weights.
+
+    Parameters
+    ----------
+    chains : list of arrays (batches, edges, 2)
+        For each chain, what its batches contribute to its mean, and their shares of its visits.
+
+    Returns
+    -------
+    array (edges,)
+        NaN where a contribution is, and if there is only one batch.
+    """
+    n_chains = len(chains)
+    mean = sum(chain[..., 0].sum(axis=0) for chain in chains) / n_chains
+    deviations = [(chain[..., 0] - chain[..., 1] * mean) / n_chains for chain in chains]
+    by_chain = np.array([part.sum(axis=0) for part in deviations])
+    variance, degrees = np.zeros_like(mean), 0
+    for found in (np.concatenate(deviations), by_chain):
+        n = len(found)
+        variance += n * np.sum(found**2, axis=0)
+        degrees += n - 1
+    return np.sqrt(variance / degrees) if degrees else np.full(mean.shape, np.nan)
 
 
 class ChainDraws(NamedTuple):
@@ -124,6 +153,8 @@ class Draws:
         ``potential`` is the log potential of the data: the log-likelihood without the log Z term.
     conditional_probability : array (n_edges,)
         Mean conditional probability of presence (Rao-Blackwellized); NaN where not recorded.
+    probability_mcse : array (n_edges,)
+        Monte Carlo standard error of ``conditional_probability``; NaN where not recorded.
     log_bayes_factor, log_bayes_factor_mcse : array (n_edges,)
         Log Bayes factor of presence from conditional probabilities, and its Monte Carlo standard
         error; NaN where not recorded.
@@ -148,6 +179,7 @@ class Draws:
         sigma0: Array,
         potential: Array,
         conditional_probability: Array,
+        probability_mcse: Array,
         log_bayes_factor: Array,
         log_bayes_factor_mcse: Array,
         interactions: Interactions | None = None,
@@ -159,6 +191,7 @@ class Draws:
         self.sigma0_nominal = sigma0_nominal
         self.bias, self.p0, self.sigma0, self.potential = bias, p0, sigma0, potential
         self.conditional_probability = conditional_probability
+        self.probability_mcse = probability_mcse
         self.log_bayes_factor = log_bayes_factor
         self.log_bayes_factor_mcse = log_bayes_factor_mcse
 
@@ -172,8 +205,8 @@ class Draws:
     ) -> Draws:
         """Combine the draws of several chains, and the statistics of their edges.
 
-        These are the mean conditional probabilities, and the sums for Bayes factors per visit,
-        (batches, edges, 2).
+        These are the mean conditional probabilities, and the sums of batches per visit, (batches,
+        edges, 4).
         """
         total = np.zeros(chains[0].indicators.shape[1])
         for conditional_probability in conditional_probabilities:
@@ -188,6 +221,7 @@ class Draws:
             hyper[..., 1],
             hyper[..., -1],
             total / len(chains),
+            mean_error([means[..., 2:] for means in evidence_means]),
             *log_ratio_and_error(evidence_means),
             interactions,
             hyper[..., 2] if hyper.shape[-1] > 3 else None,
@@ -221,7 +255,7 @@ class Draws:
         nan = np.full(n_edges, np.nan)
         return cls(
             n_chains, n_draws, parameters, bias, p0, sigma0, potential, nan, nan.copy(),
-            nan.copy(), interactions, sigma0_nominal,
+            nan.copy(), nan.copy(), interactions, sigma0_nominal,
         )  # fmt: skip
 
     @property

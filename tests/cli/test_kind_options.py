@@ -83,7 +83,9 @@ def test_options_become_parameters_and_variables(
     arguments: dict[str, Any] = dict.fromkeys(
         ("columns", "drop", "sheet", "binarize", "forbid", "require", "time_budget", "warmup",
          "seed", "jobs")
-    ) | {"chains": 1, "draws": "auto", "likelihood": Likelihood.auto} | GIVEN  # fmt: skip
+    ) | {
+        "chains": 1, "tolerance": 0.02, "draws": "auto", "likelihood": Likelihood.auto,
+    } | GIVEN  # fmt: skip
     whole, request, _ = read_request(path, **arguments, counted=True)
     assert request.kinds == {"a": "nominal", "d": ("blume-capel", 1)}
     assert request.scores == "raw"

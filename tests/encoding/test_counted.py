@@ -345,7 +345,7 @@ def test_the_command_line_counts_rows_of_large_files(
         ("drop", "sheet", "forbid", "time_budget", "warmup", "seed", "jobs")
     ) | {
         "columns": ["score,item 1"], "binarize": ["1"], "require": ["score:item 1"], "chains": 1,
-        "draws": "auto",
+        "draws": "auto", "tolerance": 0.02,
         "likelihood": Likelihood.auto,
     }  # fmt: skip
     whole, request, _ = read_request(path, **arguments, counted=True)

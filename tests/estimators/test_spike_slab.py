@@ -59,7 +59,7 @@ def test_parameters_are_stored_unchanged() -> None:
         "inclusion_prior": np.eye(4), "slab_prior": 2.0, "bias_scale": 3, "edge_threshold": 0.2,
         "binarize": {"a": 2}, "random_state": 5, "n_jobs": 1, "progress": True,
         "sampler": {"n_particles": 64, "step_size": 1, "restart": True},
-        "max_draws": 50, "time_budget": 9,
+        "max_draws": 50, "time_budget": 9, "tolerance": 0.1,
         "forbid": [(0, 1)], "require": [(1, 2)], "communities": [0, 0, 1, 1], "within": 0.5,
         "between": 0.1, "na": "drop", "na_values": [9], "levels": {"a": [1, 2]}, "max_memory": 1e9,
         "kinds": {"b": "nominal"}, "scores": {"c": [0, 1, 3]},
@@ -121,7 +121,7 @@ def test_attributes_and_their_shapes(fitted: SpikeSlabMRF) -> None:
     assert draws.p0.shape == draws.sigma0.shape == (2, 200)
     assert draws.present.dtype == bool
     np.testing.assert_array_equal(draws.present, draws.coupling != 0)
-    np.testing.assert_allclose(fitted.bias_, draws.bias.mean(axis=(0, 1)))
+    np.testing.assert_allclose(fitted.posterior_.bias_mean, draws.bias.mean(axis=(0, 1)))
 
 
 def test_the_posterior_records_settings_and_info(fitted: SpikeSlabMRF) -> None:
@@ -315,7 +315,7 @@ def test_the_prior_reaches_the_sampler() -> None:
     assert np.all(sparse.posterior_.draws.p0 == 0.01)
     assert sparse.posterior_.density.mean() < dense.posterior_.density.mean() - 0.3
     tight = quick(bias_scale=0.01).fit(FRAME)
-    assert np.all(np.abs(tight.bias_) < 0.05)
+    assert np.all(np.abs(tight.posterior_.bias_mean) < 0.05)
 
 
 # --- seeds and chains -------------------------------------------------------------------------

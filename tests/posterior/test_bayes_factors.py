@@ -17,7 +17,7 @@ from slabfield.models.binary import BinaryPairwise
 from slabfield.posterior import Posterior
 from slabfield.priors import Prior
 from slabfield.problem import Problem
-from small_problems import silent
+from small_problems import draws_of, silent
 
 NAMES = ["sleep", "work", "joy", "rest"]
 
@@ -38,12 +38,7 @@ def run(problem: Problem, settings: object, n_chains: int, seed: int = 1) -> lis
 
 
 def posterior_of(results: list[ChainResult], problem: Problem) -> Posterior:
-    draws = Draws.from_chains(
-        [r.record for r in results],
-        [r.conditional_probability for r in results],
-        [r.evidence_means for r in results],
-    )
-    return Posterior(draws, NAMES, problem.prior.facts())
+    return Posterior(draws_of(results), NAMES, problem.prior.facts())
 
 
 @cache
@@ -195,9 +190,7 @@ def test_the_least_attainable_factor_is_that_of_a_coupling_of_zero() -> None:
     prior = Prior.standard(3, inclusion=0.5, slab=1.0)
     problem = Problem(model, rows, model.sums(rows), prior)
     result = run_chain(problem, replace(default_exact(), n_draws=1_000), 1, 0, silent)
-    draws = Draws.from_chains(
-        [result.record], [result.conditional_probability], [result.evidence_means]
-    )
+    draws = draws_of([result])
     settings = prior.facts() | {"level_shares": [[0.5, 0.5]] * 3, "total_weight": float(n_rows)}
     least = (1 + n_rows / 16) ** -0.5
     for n_draws, rtol in ((1_000, 0.15), (10, 1e-6)):

@@ -283,7 +283,7 @@ def test_convergence_with_the_numbers_of_the_run() -> None:
     first = worst(posterior, tuple(posterior.convergence.quantities))
     second = worst(posterior, ("bias", "present"))
     assert "All criteria were met." in text
-    assert "from at least four chains, an R-hat of at most 1.01 and at least 400 effective" in text
+    assert "from at least four chains, an R-hat of at most 1.05 and at least 100 effective" in text
     assert "an R-hat of at most 1.05 and at least 100 effective draws for each bias" in text
     assert "an inclusion probability from 0.05 to 0.95" in text
     assert f"The largest R-hat was {first[0]:.3f} for the global" in text

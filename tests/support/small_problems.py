@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
 
 from importance_sampling import evidence_and_mean
+from slabfield.chains.chain_run import ChainResult
+from slabfield.draws import Draws
 from slabfield.inference import enumeration
 from slabfield.models.binary import BinaryPairwise
 from slabfield.priors import Prior
@@ -47,3 +50,12 @@ def integrated(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
         for k in range(owner.size)
     ]  # fmt: skip
     return weight @ inside, np.array(mean)
+
+
+def draws_of(results: Sequence[ChainResult]) -> Draws:
+    """Combine the draws and statistics of chains."""
+    return Draws.from_chains(
+        [r.record for r in results],
+        [r.conditional_probability for r in results],
+        [r.evidence_means for r in results],
+    )

@@ -31,7 +31,7 @@ from slabfield.validation import InputError, InputWarning, Parameter
 from slabfield.validation.errors import listed, shown_value
 
 # Version of the file format
-FORMAT = 12
+FORMAT = 13
 # Least seconds between two saves of a chain
 INTERVAL_SECONDS = 10.0
 # Largest share of the time that saving may take

@@ -44,6 +44,7 @@ def compare(
     draws: options.Draws = "auto",
     time_budget: options.Budget = None,
     warmup: options.Warmup = None,
+    tolerance: options.Tolerance = 0.02,
     seed: options.Seed = 1,
     jobs: options.Jobs = None,
     cluster: options.Cluster = None,
@@ -64,7 +65,7 @@ def compare(
             decimal=decimal, slab=slab, forbid=forbid,
             require=require, inclusion=inclusion, communities=communities, within=within,
             between=between, likelihood=likelihood, chains=chains, draws=draws,
-            time_budget=time_budget, warmup=warmup, seed=seed, jobs=jobs,
+            time_budget=time_budget, warmup=warmup, tolerance=tolerance, seed=seed, jobs=jobs,
         )  # fmt: skip
         for note in () if quiet else notes:
             show_text(note)

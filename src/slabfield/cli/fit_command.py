@@ -39,6 +39,7 @@ def fit(
     draws: options.Draws = "auto",
     time_budget: options.Budget = None,
     warmup: options.Warmup = None,
+    tolerance: options.Tolerance = 0.02,
     seed: options.Seed = None,
     jobs: options.Jobs = None,
     max_memory: options.MaxMemory = None,
@@ -68,8 +69,8 @@ def fit(
             blume_capel=blume_capel, scores=scores, encoding=encoding, decimal=decimal, slab=slab,
             forbid=forbid, require=require, inclusion=inclusion, communities=communities,
             within=within, between=between, likelihood=likelihood, preset=preset, chains=chains,
-            draws=draws, time_budget=time_budget, warmup=warmup, seed=seed, jobs=jobs,
-            max_memory=max_memory, counted=True,
+            draws=draws, time_budget=time_budget, warmup=warmup, tolerance=tolerance, seed=seed,
+            jobs=jobs, max_memory=max_memory, counted=True,
         )  # fmt: skip
         for note in () if quiet else notes:
             show_text(note)

@@ -32,6 +32,7 @@ class FitRequest(NamedTuple):
     n_draws: int | str = "auto"
     time_budget: float | None = None
     n_warmup: int | None = None
+    tolerance: float = 0.02
     binarize: Any = None
     na: str = "error"
     na_values: Any = None

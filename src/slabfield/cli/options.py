@@ -262,6 +262,14 @@ Warmup = Annotated[
     int | None,
     typer.Option(min=0, rich_help_panel=RUN, help="Warm-up draws per chain (discarded)."),
 ]
+Tolerance = Annotated[
+    float,
+    typer.Option(
+        metavar="ERROR",
+        rich_help_panel=RUN,
+        help="Largest Monte Carlo standard error of an inclusion probability at convergence.",
+    ),
+]
 Seed = Annotated[
     int | None,
     typer.Option(

@@ -55,6 +55,7 @@ OPTIONS = {
     "slab_prior": "--slab",
     "threshold": "--threshold",
     "time_budget": "--time-budget",
+    "tolerance": "--tolerance",
     "within": "--within",
 }
 """The option or argument of each parameter that can be set on the command line."""

@@ -55,6 +55,7 @@ def read_request(
     draws: str,
     time_budget: float | None,
     warmup: int | None,
+    tolerance: float,
     seed: int | None,
     jobs: int | None,
     max_memory: str | None = None,
@@ -68,7 +69,7 @@ def read_request(
         The table.
     columns, drop, sheet, binarize, na, na_values, levels, ordinal, nominal, blume_capel, scores, \
 encoding, decimal, slab, forbid, require, inclusion, communities, within, between, likelihood, \
-preset, chains, draws, time_budget, warmup, seed, jobs, max_memory
+preset, chains, draws, time_budget, warmup, tolerance, seed, jobs, max_memory
         The options of the same names.
     counted : bool
         Whether a large file may be read in chunks, into its distinct rows.
@@ -109,6 +110,7 @@ preset, chains, draws, time_budget, warmup, seed, jobs, max_memory
         n_draws=n_draws,
         time_budget=time_budget,
         n_warmup=warmup,
+        tolerance=tolerance,
         binarize=thresholds,
         na=na.value,
         na_values=codes,

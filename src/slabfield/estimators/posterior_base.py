@@ -9,9 +9,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from slabfield import encoding
 from slabfield.estimators.base import FieldModel
-from slabfield.models.protocol import Field
 from slabfield.posterior import Posterior
 from slabfield.posterior.evidence_classes import count_classes
+from slabfield.posterior.predictions import PairwiseField
 
 
 class PosteriorModel(FieldModel):
@@ -24,8 +24,8 @@ class PosteriorModel(FieldModel):
         return self.posterior_._encoder()
 
     @property
-    def field_(self) -> Field:
-        """The fitted field: mean biases, and mean parameters of the edges in ``coupling_``."""
+    def field_(self) -> PairwiseField:
+        """The fitted field: mean parameters of the edges in ``coupling_``, and fitting biases."""
         chosen = self.posterior_.interactions.of_matrix(self.coupling_ != 0)
         return self.posterior_.mean_field(chosen)
 

@@ -43,7 +43,7 @@ def versions() -> dict[str, str]:
 
 # Settings that are no part of a run's identity: versions are compared one by one, and shares follow
 # from the data, which have a fingerprint, whatever the name of their file
-NOT_IDENTITY = frozenset({"versions", "level_shares", "file"})
+NOT_IDENTITY = frozenset({"versions", "level_shares", "file", "tolerance"})
 
 
 def begin_run(

@@ -99,6 +99,10 @@ class SpikeSlabMRF(PosteriorModel):
         until they have converged, up to ``max_draws`` each. None takes the preset's number.
     max_draws : int
         Upper limit on the draws kept in each chain, with ``n_draws="auto"``.
+    tolerance : float
+        Largest Monte Carlo standard error that any inclusion probability may have in a converged
+        run. Besides, R-hat must be at most 1.05, with at least 100 effective draws, for p0,
+        sigma0, the density, the log potential, all biases and all undecided edges.
     time_budget : float, optional
         Seconds of warm-up and sampling after which chains stop with the draws made so far;
         compilation does not count. Warm-up may take at most half of them; where it is cut short,
@@ -176,7 +180,8 @@ class SpikeSlabMRF(PosteriorModel):
         two-valued columns); the norm of several parameters where a column is nominal.
     bias_ : array of shape (n_biases,)
         One for a two-valued column, the thresholds of all levels but the first for others; in the
-        order of ``posterior_.bias_names``.
+        order of ``posterior_.bias_names``. They fit ``coupling_``: where all other nodes are at
+        their means in the data, a node has its mean energy over all draws (centered coordinates).
     posterior_ : Posterior
     coding_notes_ : list of str
         Kinds of columns, and which label became 1, where that is not obvious.
@@ -242,6 +247,7 @@ class SpikeSlabMRF(PosteriorModel):
         progress: bool | None = None,
         sampler: Any = None,
         max_draws: int = 16_000,
+        tolerance: float = 0.02,
         time_budget: float | None = None,
         forbid: Any = None,
         require: Any = None,
@@ -270,6 +276,7 @@ class SpikeSlabMRF(PosteriorModel):
         self.progress = progress
         self.sampler = sampler
         self.max_draws = max_draws
+        self.tolerance = tolerance
         self.time_budget = time_budget
         self.forbid = forbid
         self.require = require
@@ -453,7 +460,7 @@ class SpikeSlabMRF(PosteriorModel):
             with self._progress_reporter(runs[0].settings, goal, deadline) as reporter:
                 outcome = draw_on(
                     runs, goal.n_draws, self.n_jobs, reporter,
-                    limits_of(goal, deadline, reporter, runs[0].problem.model.interactions),
+                    self._limits(goal, deadline, reporter, runs[0].problem.model.interactions),
                     checkpoint, None if client is None else Cluster(client),
                 )  # fmt: skip
             self._store_outcome(outcome, posterior.encoder, posterior.settings, goal, checkpoint)
@@ -486,7 +493,8 @@ class SpikeSlabMRF(PosteriorModel):
         run_settings: dict[str, Any] = {
             "preset": self.preset, "likelihood": self.likelihood, **asdict(settings),
             "n_chains": self.n_chains, "n_rows": table.n_rows,
-            "bias_scale": float(self.bias_scale), **problem.prior.facts(),
+            "tolerance": float(self.tolerance), "bias_scale": float(self.bias_scale),
+            **problem.prior.facts(),
             "data_fingerprint": fingerprint(table), "versions": versions(),
             "fell_back": "", "total_weight": table.total_weight, "coding": list(table.notes),
             "weighted": table.weights is not None, "n_dropped": table.n_dropped,
@@ -549,9 +557,22 @@ class SpikeSlabMRF(PosteriorModel):
         ):
             return run_chains(
                 problem, settings, self.n_chains, seed, self.n_jobs, reporter,
-                limits_of(goal, deadline, reporter, problem.model.interactions), examine,
+                self._limits(goal, deadline, reporter, problem.model.interactions), examine,
                 checkpoint, cluster,
             )  # fmt: skip
+
+    def _limits(
+        self, goal: Goal, deadline: Deadline, reporter: Any, interactions: Interactions
+    ) -> Limits:
+        """Return when chains stop; the reporter receives each convergence check."""
+
+        def converged(results: list[ChainResult]) -> bool:
+            convergence = Convergence(_draws_of(results, interactions), float(self.tolerance))
+            if reporter is not None:
+                reporter.checked(convergence)
+            return convergence.reached
+
+        return Limits(goal.max_draws, converged if goal.until_converged else None, deadline)
 
     def _progress_reporter(
         self, settings: Settings, goal: Goal, deadline: Deadline, show: bool = True
@@ -583,7 +604,7 @@ class SpikeSlabMRF(PosteriorModel):
         chosen = self.inclusion_probability_ >= self.edge_threshold
         coupling = np.nan_to_num(self.posterior_.coupling_given_presence)
         self.coupling_ = np.where(chosen, coupling, 0.0)
-        self.bias_ = self.posterior_.bias_mean
+        self.bias_ = self.field_.bias
 
     def _settings(self, table: encoding.CodedTable) -> Settings:
         """Return the preset's settings for this size, overridden by the user's parameters."""
@@ -641,18 +662,6 @@ class SpikeSlabMRF(PosteriorModel):
         """Leave out the states of the chains, which are large."""
         state: Any = super().__getstate__()
         return {name: v for name, v in state.items() if name not in RUN_ATTRIBUTES}
-
-
-def limits_of(goal: Goal, deadline: Deadline, reporter: Any, interactions: Interactions) -> Limits:
-    """Return when chains stop; the reporter receives each convergence check."""
-
-    def converged(results: list[ChainResult]) -> bool:
-        convergence = Convergence(_draws_of(results, interactions))
-        if reporter is not None:
-            reporter.checked(convergence)
-        return convergence.reached
-
-    return Limits(goal.max_draws, converged if goal.until_converged else None, deadline)
 
 
 def shares_of(table: encoding.CodedTable) -> list[NDArray[np.float64]]:

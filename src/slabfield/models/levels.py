@@ -268,6 +268,25 @@ class PairwiseLevels(Model):
         """Field with these parameters."""
         return LevelField(self, bias, coupling)
 
+    def biases_at_mean(self, coupling: Array, shares: Sequence[Array]) -> Array:
+        """Biases that couplings amount to if every other node is at its mean embedding in the data.
+
+        Parameters
+        ----------
+        coupling : array (n_parameters,)
+        shares : sequence of arrays
+            Share of the rows in each level, for every node.
+        """
+        mean = [share @ node.embedding for share, node in zip(shares, self.nodes, strict=True)]
+        pull = [np.zeros(node.embedding.shape[1]) for node in self.nodes]
+        for edge, (i, j) in enumerate(self.interactions.cliques()):
+            group = coupling[self.interactions.group(edge)].reshape(mean[i].size, mean[j].size)
+            pull[i] += group @ mean[j]
+            pull[j] += mean[i] @ group
+        return np.concatenate(
+            [_in_biases(node)[1] @ own for node, own in zip(self.nodes, pull, strict=True)]
+        )
+
     def log_potential(self, rows: Any, bias: Array, coupling: Array) -> Array:
         """Unnormalized log probability of each row."""
         return self.field(bias, coupling).log_potential(rows)

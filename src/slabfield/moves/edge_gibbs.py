@@ -41,7 +41,7 @@ from slabfield.moves.chain_state import insert, remove
 from slabfield.moves.evidence_sums import (
     EvidenceSums,
     add_evidence,
-    mark_without_conditional,
+    add_indicator,
     new_evidence_sums,
 )
 from slabfield.moves.particle_noise import MOST_SHARE, corrected_probabilities, noise_at
@@ -299,7 +299,7 @@ def update_edges(sums, prior, state, block, k, n_edges, visit, inclusion_stats, 
             elif inclusion[alpha] != 1.0:
                 probabilities[alpha] += 1.0
                 visits[alpha] += 1
-                mark_without_conditional(evidence_sums, alpha)
+                add_indicator(evidence_sums, alpha, 1.0)
         if not included:
             others = counts[0] - present[alpha]
             odds = log_odds_of(inclusion, counts, alpha, others, prior_a, prior_b)

@@ -1,8 +1,10 @@
-"""Sums of conditional probabilities from which Bayes factors of edges are estimated (equation 31).
+"""Sums of conditional probabilities for inclusion probabilities and Bayes factors of edges.
 
 Every visit of an edge gives its conditional probability of presence, c, and its prior probability
-given all other edges, q. Summed are c / q and (1 - c) / (1 - q), in batches of sweeps, so that the
-Monte Carlo error of their ratio can be estimated.
+given all other edges, q. Summed are c / q and (1 - c) / (1 - q), whose ratio estimates the Bayes
+factor (equation 31), c, whose mean estimates the inclusion probability, and 1, the number of
+visits. The sums are kept in batches of sweeps, so that the Monte Carlo errors of both estimates can
+be estimated (equations 32 and 39).
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ LEAST_PROBABILITY = 1e-250
 
 
 class EvidenceSums(NamedTuple):
-    """Sums of c / q and of (1 - c) / (1 - q), of shape (batches, edges, 2).
+    """Sums of c / q, (1 - c) / (1 - q), c and 1 over visits, of shape (batches, edges, 4).
 
     ``batch`` holds the number of the current batch, the sweeps in it so far, and the sweeps of a
     full batch. When all batches are full, pairs are merged, and later batches are twice as long.
@@ -39,7 +41,7 @@ class EvidenceSums(NamedTuple):
 
 def new_evidence_sums(n_edges: int) -> EvidenceSums:
     """Return empty sums."""
-    return EvidenceSums(np.zeros((N_BATCHES, n_edges, 2)), np.array([0, 0, 1]))
+    return EvidenceSums(np.zeros((N_BATCHES, n_edges, 4)), np.array([0, 0, 1]))
 
 
 @inner
@@ -50,6 +52,8 @@ def add_evidence(sums, inclusion, counts, alpha, others, prior_a, prior_b, prese
     computed without subtraction from one where it is small; ``others`` is the number of present
     ones among the other edges that share p0.
     """
+    sums[alpha, 2] += present
+    sums[alpha, 3] += 1.0
     present, absent = max(present, LEAST_PROBABILITY), max(absent, LEAST_PROBABILITY)
     if math.isnan(inclusion[alpha]):
         total, ones = prior_a + prior_b + counts[1] - 1, prior_a + others
@@ -84,14 +88,16 @@ def record_indicator(inclusion_stats, alpha, probability):
     inclusion_stats.probability_sum[alpha] += probability
     inclusion_stats.visits[alpha] += 1
     evidence = inclusion_stats.evidence
-    mark_without_conditional(evidence.sums[evidence.batch[0]], alpha)
+    add_indicator(evidence.sums[evidence.batch[0]], alpha, probability)
 
 
 @inner
-def mark_without_conditional(sums, alpha):
-    """Record a visit without conditional: the indicator will be used for this edge."""
+def add_indicator(sums, alpha, probability):
+    """Add a visit without conditional: indicators will be used for the Bayes factor of the edge."""
     sums[alpha, 0] = math.nan
     sums[alpha, 1] = math.nan
+    sums[alpha, 2] += probability
+    sums[alpha, 3] += 1.0
 
 
 @inner

@@ -403,12 +403,11 @@ def update_group(engine, sums, prior, state, block, edge, inclusion_stats, rng):
             inclusion, counts, alpha, counts[0] - present, prior.beta_a, prior.beta_b
         )
         odds = prior_odds + 0.5 * squared_decrement - log_det
-        # its share of the sum follows, where it is not zero
-        record_indicator(inclusion_stats, alpha, 0.0)
     screened = odds < SCREENED_BELOW
     if screened:
         proposed = uniform < 1.0 / (1.0 + math.exp(-odds))
         if not proposed and not present:
+            record_indicator(inclusion_stats, alpha, 0.0)
             return
     log_det, at_mode = continue_newton(engine, block, edge, log_det, squared_decrement), 0.0
     converged, accepted = log_det > -math.inf, False
@@ -436,10 +435,11 @@ def update_group(engine, sums, prior, state, block, edge, inclusion_stats, rng):
         accept = math.exp(min(log_weight, 0.0))
         if not forced:
             # waste recycling: the expected presence after the acceptance step
-            inclusion_stats.probability_sum[alpha] += accept * proposed + (1.0 - accept) * present
+            expected = accept * proposed + (1.0 - accept) * present
+            record_indicator(inclusion_stats, alpha, expected)
         accepted = rng.random() < accept
     elif not forced:
-        inclusion_stats.probability_sum[alpha] += present
+        record_indicator(inclusion_stats, alpha, 1.0 * present)
     if accepted:
         for q in range(p):
             group[q] = laplace.value[q] if proposed else 0.0

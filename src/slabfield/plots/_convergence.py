@@ -28,8 +28,6 @@ from slabfield.plots._style import (
 from slabfield.posterior import Posterior
 from slabfield.posterior.convergence import (
     ESS_LIMIT,
-    GLOBAL_ESS_LIMIT,
-    GLOBAL_RHAT_LIMIT,
     RHAT_LIMIT,
     UNDECIDED_RANGE,
 )
@@ -97,7 +95,7 @@ def convergence(posterior: Posterior, n_named: int = 5, ax: Any = None) -> NDArr
     panels = check_panels(ax, 2, (4.5, 4))
     global_sets = _global_sets(posterior)
     local_sets = [_edge_set(posterior), _bias_set(posterior)]
-    _draw(panels[0], global_sets, GLOBAL_RHAT_LIMIT, GLOBAL_ESS_LIMIT, n_named)
+    _draw(panels[0], global_sets, RHAT_LIMIT, ESS_LIMIT, n_named)
     _draw(panels[1], local_sets, RHAT_LIMIT, ESS_LIMIT, n_named)
     headline(panels[0], _summary("global quantities", global_sets))
     biases = "thresholds" if posterior.has_levels else "biases"
@@ -111,7 +109,7 @@ def _global_sets(posterior: Posterior) -> list[DiagnosticSet]:
     sets = []
     items = posterior.convergence.quantities.items()
     for (name, (rhat, ess)), marker in zip(items, MARKERS, strict=False):
-        bad = np.flatnonzero((rhat > GLOBAL_RHAT_LIMIT) | (ess < GLOBAL_ESS_LIMIT))
+        bad = np.flatnonzero((rhat > RHAT_LIMIT) | (ess < ESS_LIMIT))
         checked = np.isfinite(ess) | np.isfinite(rhat)
         sets.append(DiagnosticSet(name, marker, BLUE, [name], rhat, ess, checked, bad))
     return sets

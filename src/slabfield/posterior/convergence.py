@@ -1,4 +1,4 @@
-"""Convergence of chains, from their draws: R-hat, effective draws, and the criteria."""
+"""Convergence of chains, from their draws: R-hat, effective draws, Monte Carlo errors, criteria."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from slabfield.draws import Draws
 Array = NDArray[np.float64]
 
 # Criteria of "converged": R-hat below and effective draws above these limits, for the global
-# quantities (p0, sigma0 of each slab, density, log potential) and for biases and undecided edges
-GLOBAL_RHAT_LIMIT, GLOBAL_ESS_LIMIT = 1.01, 400.0
+# quantities (p0, sigma0 of each slab, density, log potential), biases and undecided edges
 RHAT_LIMIT, ESS_LIMIT = 1.05, 100.0
+# and a Monte Carlo standard error of every inclusion probability of at most this, by default
+TOLERANCE = 0.02
 # Inclusion probabilities of edges that count as undecided
 UNDECIDED_RANGE = (0.05, 0.95)
 # Diagnostics of an edge are computed if at least this share of draws has it
@@ -90,10 +91,10 @@ class Worst(NamedTuple):
         low, high = ("; wanted below {:g}", "; wanted at least {:g}") if limits else ("", "")
         parts = []
         if not isnan(self.rhat):
-            limit = low.format(GLOBAL_RHAT_LIMIT)
+            limit = low.format(RHAT_LIMIT)
             parts.append(f"largest R-hat {self.rhat:.3f} ({self.rhat_of}{limit})")
         if not isnan(self.ess):
-            limit = high.format(GLOBAL_ESS_LIMIT)
+            limit = high.format(ESS_LIMIT)
             parts.append(f"fewest effective draws {self.ess:,.0f} ({self.ess_of}{limit})")
         return ", ".join(parts) or "R-hat and effective draws cannot be computed"
 
@@ -134,10 +135,16 @@ class Convergence:
     """R-hat and effective draws of all quantities, each computed when it is first asked for.
 
     All pairs are (R-hat, effective draws).
+
+    Parameters
+    ----------
+    draws : Draws
+    tolerance : float
+        Largest Monte Carlo standard error that an inclusion probability may have.
     """
 
-    def __init__(self, draws: Draws) -> None:
-        self.draws = draws
+    def __init__(self, draws: Draws, tolerance: float = TOLERANCE) -> None:
+        self.draws, self.tolerance = draws, tolerance
 
     @property
     def reached(self) -> bool:
@@ -181,13 +188,28 @@ class Convergence:
             rhat[part], ess[part] = rhat_and_ess(self.draws.dense(part)[which])
         return rhat, ess
 
+    @cached_property
+    def probability_mcse(self) -> Array:
+        """Monte Carlo standard error of every inclusion probability.
+
+        From batches of conditional probabilities (equation 39), where the sampler recorded them;
+        otherwise from the effective draws of the indicators, 0 if they hardly ever change.
+        """
+        recorded = self.draws.probability_mcse
+        known = np.isfinite(recorded)
+        if known.all():
+            return recorded
+        share, ess = self.draws.visit_share, self.indicators[1]
+        from_draws = np.sqrt(share * (1 - share) / np.where(np.isnan(ess), np.inf, ess))
+        return np.where(known, recorded, from_draws)
+
     @property
     def unconverged_quantities(self) -> dict[str, tuple[float, float]]:
         """The global quantities that have not converged."""
         return {
             name: (float(rhat[0]), float(ess[0]))
             for name, (rhat, ess) in self.quantities.items()
-            if rhat[0] > GLOBAL_RHAT_LIMIT or ess[0] < GLOBAL_ESS_LIMIT
+            if rhat[0] > RHAT_LIMIT or ess[0] < ESS_LIMIT
         }
 
     @property
@@ -230,6 +252,6 @@ class Convergence:
             visits = draws.visits_of(chain)
             always |= visits == draws.n_draws
             never |= visits == 0
-        unconverged |= always & never
+        unconverged |= (always & never) | (self.probability_mcse > self.tolerance)
         worst: NDArray[np.intp] = np.flatnonzero(unconverged)
         return worst[np.argsort(ess[worst], kind="stable")]

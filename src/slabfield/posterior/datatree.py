@@ -122,11 +122,13 @@ def _inclusion(posterior: Posterior) -> xr.Dataset:
 
     draws = posterior.draws
     about = {"about": "mean conditional probability of presence; NaN if not recorded"}
+    probability_error = {"about": "Monte Carlo standard error of conditional_probability"}
     factor = {"about": "log Bayes factor of presence; NaN if not recorded"}
     error = {"about": "Monte Carlo standard error of log_bayes_factor"}
     return xr.Dataset(
         {
             "conditional_probability": (("edge",), draws.conditional_probability, about),
+            "probability_mcse": (("edge",), draws.probability_mcse, probability_error),
             "log_bayes_factor": (("edge",), draws.log_bayes_factor, factor),
             "log_bayes_factor_mcse": (("edge",), draws.log_bayes_factor_mcse, error),
             "probability": (("edge",), posterior.edge_probability),

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slabfield.configuration import DISCREPANCY_LIMIT, MISFIT_LIMIT, NOISE_LIMIT
-from slabfield.posterior.convergence import GLOBAL_ESS_LIMIT, GLOBAL_RHAT_LIMIT, MIN_DRAWS
-from slabfield.posterior.wording import of_chains
+from slabfield.posterior.convergence import ESS_LIMIT, MIN_DRAWS, RHAT_LIMIT
+from slabfield.posterior.wording import counted, of_chains
 from slabfield.validation import Message, Parameter
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def unconverged_summaries(posterior: Posterior) -> list[Message]:
 
 def _global_problems(posterior: Posterior) -> Iterator[Message]:
     for name, (rhat, ess) in posterior.convergence.unconverged_quantities.items():
-        limit = f"R-hat {rhat:.3f} (should be below {GLOBAL_RHAT_LIMIT}), "
+        limit = f"R-hat {rhat:.3f} (should be below {RHAT_LIMIT}), "
         yield Message(
             "unconverged-quantity",
             "{name} has not converged: {rhat}{ess:.0f} effective draws (should be at least "
@@ -130,7 +130,7 @@ def _global_problems(posterior: Posterior) -> Iterator[Message]:
                 "name": name,
                 "rhat": "" if np.isnan(rhat) else limit,
                 "ess": ess,
-                "limit": GLOBAL_ESS_LIMIT,
+                "limit": ESS_LIMIT,
                 "advice": RUN_LONGER,
             },
         )
@@ -159,17 +159,23 @@ def _unconverged_biases(n_biases: int, has_levels: bool) -> str:
 
 
 def _edge_problems(posterior: Posterior) -> Iterator[Message]:
-    names, edges = posterior.feature_names, posterior.convergence.unconverged_edges
+    convergence, edges = posterior.convergence, posterior.convergence.unconverged_edges
     if edges.size:
         yield Message(
             "unconverged-edges",
-            "{n_edges} undecided {have} too few effective draws{or_disagree} (worst: {worst}). "
-            "These inclusion probabilities are imprecise. {advice}.",
+            "The inclusion {probabilities} of {edges} {are} imprecise (worst: {worst}): too few "
+            "effective draws{or_disagree}, or a Monte Carlo standard error above {tolerance:g} "
+            "(the largest is {error:.3f}). {advice}.",
             {
-                "n_edges": edges.size,
-                "have": "edge has" if edges.size == 1 else "edges have",
+                "probabilities": "probability" if edges.size == 1 else "probabilities",
+                "edges": counted(int(edges.size), "edge"),
+                "are": "is" if edges.size == 1 else "are",
                 "or_disagree": _or_disagree(posterior),
-                "worst": ", ".join(posterior.interactions.labels(names, edges[:3])),
+                "worst": ", ".join(
+                    posterior.interactions.labels(posterior.feature_names, edges[:3])
+                ),
+                "tolerance": convergence.tolerance,
+                "error": float(np.max(convergence.probability_mcse)),
                 "advice": RUN_LONGER,
             },
         )

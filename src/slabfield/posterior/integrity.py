@@ -13,7 +13,7 @@ from slabfield.io import checksum
 from slabfield.validation import InputError
 
 # Version of the file format
-FORMAT = 3
+FORMAT = 4
 # Kind of file in the checksum line
 KIND = "posterior"
 CHECKSUM_LENGTH = checksum.checksum_length(KIND)

@@ -9,8 +9,6 @@ import numpy as np
 
 from slabfield.posterior.convergence import (
     ESS_LIMIT,
-    GLOBAL_ESS_LIMIT,
-    GLOBAL_RHAT_LIMIT,
     RHAT_LIMIT,
     UNDECIDED_RANGE,
 )
@@ -64,10 +62,11 @@ def _criteria(posterior: Posterior) -> str:
     return (
         "Convergence was judged by rank-normalized R-hat and effective sample size (Vehtari et "
         f"al., 2021). The criteria were, from at least {in_words(MIN_CHAINS)} chains, an R-hat of "
-        f"at most {GLOBAL_RHAT_LIMIT:g} and at least {GLOBAL_ESS_LIMIT:g} effective draws for the "
-        f"global quantities ({sampled}); an R-hat of at most {RHAT_LIMIT:g} and at least "
-        f"{ESS_LIMIT:g} effective draws for each {bias_word(posterior)[0]} and for the inclusion "
-        f"indicator of each edge with an inclusion probability from {low:g} to {high:g}; "
+        f"at most {RHAT_LIMIT:g} and at least {ESS_LIMIT:g} effective draws for the global "
+        f"quantities ({sampled}), for each {bias_word(posterior)[0]} and for the inclusion "
+        f"indicator of each edge with an inclusion probability from {low:g} to {high:g}; a Monte "
+        "Carlo standard error of each inclusion probability of at most "
+        f"{posterior.convergence.tolerance:g}; "
         f"{particles if settings.get('engine') == 'particles' else ''}and no edge that was always "
         "present in one chain and never in another."
     )

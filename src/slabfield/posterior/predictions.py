@@ -100,7 +100,13 @@ class Predictions(Summaries, PredictiveModel):
         return DrawnFields(self.model, self.draws, self.draws.evenly_spaced(n_fields or n_all))
 
     def mean_field(self, edges: NDArray[np.bool_]) -> PairwiseField:
-        """Field of the mean biases, and of the mean parameters of some edges given presence.
+        """One field for the posterior: mean parameters of some edges given presence, and biases.
+
+        The biases are those of the posterior mean in centered coordinates: each node has, where all
+        others are at their means in the data, the energy that it has on average over all draws.
+        Mean biases by themselves belong to the couplings averaged over all graphs and would not
+        fit those of one graph. They are used only if the shares of levels in the data are not
+        recorded.
 
         Parameters
         ----------
@@ -115,7 +121,11 @@ class Predictions(Summaries, PredictiveModel):
         total = np.bincount(parameters.indices, parameters.data, minlength=parameters.shape[1])
         count = np.repeat(np.maximum(self.draws.visits, 1), sizes)
         mean = np.where(np.repeat(edges, sizes), total / count, 0.0)
-        return self.model.field(self.bias_mean, mean)
+        bias, shares = self.bias_mean, self.level_shares
+        if shares is not None:
+            averaged = total / (self.draws.n_chains * self.draws.n_draws)
+            bias = bias + self.model.biases_at_mean(averaged - mean, shares)
+        return self.model.field(bias, mean)
 
     def _encoder(self) -> Encoder:
         return self.encoder

@@ -154,6 +154,7 @@ def _draws(reader: _Reader, encoder: Encoder) -> Draws:
         read("posterior/sigma0", shape),
         read("sample_stats/potential", shape),
         read("inclusion/conditional_probability", (n_edges,)),
+        read("inclusion/probability_mcse", (n_edges,)),
         read("inclusion/log_bayes_factor", (n_edges,)),
         read("inclusion/log_bayes_factor_mcse", (n_edges,)),
         interactions,

@@ -13,7 +13,7 @@ from slabfield.encoding import Encoder, Variable
 from slabfield.models.interactions import Integers, Interactions
 from slabfield.models.levels import NodeFeatures
 from slabfield.models.pairwise import FEATURES
-from slabfield.posterior.convergence import Convergence
+from slabfield.posterior.convergence import TOLERANCE, Convergence
 from slabfield.posterior.node_names import bias_names
 
 Array = NDArray[np.float64]
@@ -174,7 +174,7 @@ class Summaries:
     @cached_property
     def convergence(self) -> Convergence:
         """R-hat and effective draws of each quantity, computed when they are asked for."""
-        return Convergence(self.draws)
+        return Convergence(self.draws, self.settings.get("tolerance", TOLERANCE))
 
     @cached_property
     def density(self) -> Array:

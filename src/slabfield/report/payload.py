@@ -12,8 +12,6 @@ from slabfield.plots._layout import place_network, strongest_coupling
 from slabfield.plots._threshold import readable_threshold
 from slabfield.posterior.convergence import (
     ESS_LIMIT,
-    GLOBAL_ESS_LIMIT,
-    GLOBAL_RHAT_LIMIT,
     MIN_DRAWS,
     RHAT_LIMIT,
     global_series,
@@ -80,7 +78,11 @@ def report_payload(posterior: Posterior, threshold: float | None = None) -> dict
             "worst": _worst_edges(posterior),
             "biases": _worst_biases(posterior),
             "traces": _traces(posterior),
-            "limits": {"rhat": RHAT_LIMIT, "ess": ESS_LIMIT},
+            "limits": {
+                "rhat": RHAT_LIMIT,
+                "ess": ESS_LIMIT,
+                "error": posterior.convergence.tolerance,
+            },
         },
     }
 
@@ -154,7 +156,7 @@ def _global_rows(posterior: Posterior) -> list[dict[str, Any]]:
                 "rhat": number_or_text(rhat),
                 "ess": number_or_text(ess),
                 "fixed": not np.ptp(values) > 0,
-                "converged": enough and not (rhat > GLOBAL_RHAT_LIMIT or ess < GLOBAL_ESS_LIMIT),
+                "converged": enough and not (rhat > RHAT_LIMIT or ess < ESS_LIMIT),
             }
         )
     return found

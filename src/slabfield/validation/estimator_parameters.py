@@ -34,6 +34,7 @@ def validate_params(estimator: Any) -> None:
         check_positive_int("n_jobs", estimator.n_jobs, allow_none=True)
     check_run_length(estimator.n_draws, estimator.time_budget)
     check_positive_int("max_draws", estimator.max_draws)
+    check_number("tolerance", estimator.tolerance, 0.0, 0.5, include_low=False)
     if estimator.progress is not None:
         _check_switch("progress", estimator.progress)
     check_positive_int("n_warmup", estimator.n_warmup, allow_none=True, low=0)

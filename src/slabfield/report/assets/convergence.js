@@ -40,15 +40,15 @@ const biasCells = (part) => [named(part.name), ...diagnosticCells({ ...part, con
 
 function startConvergence() {
   const place = byId("convergence-tables");
-  const { rhat, ess } = convergence.limits;
+  const { rhat, ess, error } = convergence.limits;
   place.append(make("h3", {}, "The graph as a whole"),
     diagnosticTable("The graph as a whole", ["Quantity", "Mean", "95% interval", "R-hat", "Effective draws", "State"], convergence.global.map(globalRow)));
   place.append(make("h3", {}, "Edges with the fewest effective draws"));
   if (convergence.worst.length) {
     const unconverged = convergence.worst.filter((part) => !part.converged).length;
     place.append(make("p", { class: "note" }, unconverged
-      ? `Edges that have not converged have fewer than ${ess} effective draws, or R-hat above ${rhat}: their probabilities are imprecise.`
-      : `All undecided edges have R-hat below ${rhat} and at least ${ess} effective draws.`));
+      ? `Edges that have not converged have fewer than ${ess} effective draws, R-hat above ${rhat}, or an inclusion probability whose Monte Carlo standard error is above ${error}: their probabilities are imprecise.`
+      : `All undecided edges have R-hat below ${rhat} and at least ${ess} effective draws; no inclusion probability has a Monte Carlo standard error above ${error}.`));
     place.append(diagnosticTable("Edges with the fewest effective draws",
       ["Edge", "Inclusion probability", "R-hat", "Effective draws", "State"], convergence.worst.map(edgeCells)));
   } else {
