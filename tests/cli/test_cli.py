@@ -223,6 +223,7 @@ def test_options_reach_the_estimator(
             "n_draws": 30,
             "time_budget": 60.0,
             "n_warmup": 10,
+            "tolerance": 0.02,
             "random_state": 5,
             "n_jobs": 2,
             "na": "error",

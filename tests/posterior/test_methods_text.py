@@ -284,12 +284,14 @@ def test_convergence_with_the_numbers_of_the_run() -> None:
     second = worst(posterior, ("bias", "present"))
     assert "All criteria were met." in text
     assert "from at least four chains, an R-hat of at most 1.05 and at least 100 effective" in text
-    assert "an R-hat of at most 1.05 and at least 100 effective draws for each bias" in text
-    assert "an inclusion probability from 0.05 to 0.95" in text
+    assert "for each bias and for the inclusion indicator of each edge with an inclusion" in text
+    assert "an inclusion probability from 0.05 to 0.95; a Monte Carlo standard error of" in text
     assert f"The largest R-hat was {first[0]:.3f} for the global" in text
     assert f"and {second[0]:.3f} for biases and such edges; " in text
     assert f"effective sample size was {first[1]:,.0f} for the global quantities and " in text
-    assert f"and {second[1]:,.0f} for biases and such edges." in text
+    assert f"and {second[1]:,.0f} for biases and such edges; " in text
+    error = np.max(posterior.convergence.probability_mcse)
+    assert f"standard error of an inclusion probability was {error:.3f}." in text
 
 
 def test_what_has_not_converged_is_counted() -> None:

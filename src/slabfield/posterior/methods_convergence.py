@@ -99,7 +99,7 @@ def _reasons(posterior: Posterior) -> list[str]:
 
 
 def _largest_and_fewest(posterior: Posterior) -> str:
-    """State the largest R-hat and the fewest effective draws of what the criteria are about."""
+    """State the largest R-hat and error, and the fewest effective draws, of the criteria."""
     convergence = posterior.convergence
     undecided = convergence.undecided_edges
     quantities = convergence.quantities.values()
@@ -124,7 +124,9 @@ def _largest_and_fewest(posterior: Posterior) -> str:
     of_rhat = (
         f"The largest R-hat was {joined(largest)}" if largest else "R-hat could not be computed"
     )
-    return f"{of_rhat}; the smallest effective sample size was {joined(fewest)}."
+    error = float(np.max(convergence.probability_mcse, initial=0.0))
+    of_error = f"; the largest Monte Carlo standard error of an inclusion probability was {error:.3f}"
+    return f"{of_rhat}; the smallest effective sample size was {joined(fewest)}{of_error}."
 
 
 def _known(values: Iterable[float]) -> list[float]:

@@ -126,11 +126,12 @@ class Posterior(Structure, Networks, Predictions):
     def converged(self) -> bool:
         """Whether the chains agree and are long enough; if not, ``warnings`` says what is wrong.
 
-        Rank-normalized R-hat below 1.01 and at least 400 effective draws (bulk and tail) of p0,
-        sigma0 (of both, if there are two slabs), the density and the log potential of the data,
-        from at least four chains; R-hat below 1.05 and at least 100 effective draws of every bias
-        and of the indicator of every edge with probability in [0.05, 0.95]; chains in which an edge
-        never changes agree on it; and the particles, if any, raise no warning.
+        At least four chains; rank-normalized R-hat of at most 1.05 and at least 100 effective draws
+        of p0, sigma0 (of both, if there are two slabs), the density and the log potential of the
+        data (bulk and tail), of every bias, and of the indicator of every edge with probability in
+        [0.05, 0.95]; a Monte Carlo standard error of every inclusion probability of at most
+        ``tolerance``; chains in which an edge never changes agree on it; and the particles, if any,
+        raise no warning.
         """
         return not self.problems
 
