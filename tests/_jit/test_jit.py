@@ -97,3 +97,22 @@ def test_numba_s_public_interface_gives_the_same_draws(tmp_path: Path) -> None:
         found.add(done.stdout)
     assert len(found) == 1
     assert len(list(tmp_path.iterdir())) == 2
+
+
+COMPILE = """
+import numpy as np
+from slabfield.likelihood.quadratic_surrogate import mean_moments
+mean_moments(np.zeros((2, 3)), np.zeros((2, 3)))
+print(sum(mean_moments.stats.cache_misses.values()))
+"""
+
+
+def test_of_two_processes_one_compiles_and_the_other_waits(tmp_path: Path) -> None:
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", COMPILE], stdout=subprocess.PIPE, text=True,
+            env=os.environ | {"SLABFIELD_CACHE": str(tmp_path)},
+        )
+        for _ in range(2)
+    ]  # fmt: skip
+    assert sorted(process.communicate()[0].strip() for process in processes) == ["0", "1"]

@@ -31,6 +31,7 @@ from numba.core import codegen as _codegen
 from numba.core import compiler as _compiler
 from numba.core import registry as _registry
 from numba.core import typed_passes as _typed_passes
+from numba.core.compiler_lock import global_compiler_lock as _global_compiler_lock
 from numba.core.compiler_machinery import register_pass as _register_pass
 
 # numba is used untyped: its stubs lack the internals used here
@@ -43,6 +44,7 @@ CPUDispatcher: Any = _registry.CPUDispatcher
 NativeLowering: Any = _typed_passes.NativeLowering
 register_pass: Any = _register_pass
 extending: Any = _extending
+global_compiler_lock: Any = _global_compiler_lock
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -129,6 +131,20 @@ if not PLAIN:
     JITCodeLibrary._optimize_final_module = _optimize_owning
 
 
+class _CachedDispatcher(CPUDispatcher):  # type: ignore[misc]
+    """A function that Python calls. Of several processes, one compiles and the others wait.
+
+    They then find the code in the disk cache. The lock is for one signature, and always taken
+    after numba's own, so that threads cannot block each other.
+    """
+
+    def compile(self, sig: Any) -> Any:
+        signature = hashlib.sha256(str(sig).encode()).hexdigest()[:16]
+        path = Path(self._cache.cache_path) / f"{self.py_func.__qualname__}-{signature}.lock"
+        with global_compiler_lock, FileLock(path):
+            return super().compile(sig)
+
+
 def _locked(dispatcher: Any) -> Any:
     """Attach the locked disk cache to a compiled function."""
     if CACHE_FOLDER is not None:
@@ -136,6 +152,7 @@ def _locked(dispatcher: Any) -> Any:
         numba.config.CACHE_DIR = str(CACHE_FOLDER)
         try:
             dispatcher._cache = _LockedCache(dispatcher.py_func)
+            dispatcher.__class__ = _CachedDispatcher
         finally:
             numba.config.CACHE_DIR = before
     return dispatcher
