@@ -100,6 +100,14 @@ def test_numbers_followed_by_words(tmp_path: Path) -> None:
     assert [variable.labels for variable in read.variables] == [("0", "x"), (0, 1)]
 
 
+def test_decimals_before_words_are_words(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("a,b\n" + 2 * "-1.5,0\n0,0\n1,1\n" + "yes,0\n" * 2)
+    whole = code_table(read_table(path))
+    assert whole.variables[0].labels == ("-1.5", "0", "1", "yes")
+    assert read_counted(path, chunk_rows=1).variables == whole.variables
+
+
 def test_draws_are_those_of_the_whole_table(table: pd.DataFrame, tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     frame = table[[f"item {k}" for k in range(6)]]

@@ -93,6 +93,9 @@ class RawValues:
         self.type: np.dtype[Any] | None = None
         self.only_truths = True
         self.categories: Categories | None = None
+        # the row of the first decimal, by which a column of few numbers is refused at the end: if
+        # words follow, it is a column of words
+        self.decimal_row: int | None = None
 
     def is_alike(self, values: NDArray[Any], entries: NDArray[Any]) -> bool:
         """Whether values are of the kind of the earlier ones: numbers, truth values or others.
@@ -114,8 +117,12 @@ class RawValues:
             if not self.codes:
                 self.key = spelling_key(self.rules, self.categories)
 
-    def add(self, values: NDArray[Any], n_rows: int) -> Bits:
-        """Return the codes of values; `n_rows` is the number of rows so far, for the message."""
+    def add(self, values: NDArray[Any], n_rows: int, at: NDArray[np.intp]) -> Bits:
+        """Return the codes of values.
+
+        ``n_rows`` is the number of rows so far, and ``at`` the rows of the values, from 1, both for
+        messages.
+        """
         import pandas as pd
 
         self.type = values.dtype if self.type is None else np.promote_types(self.type, values.dtype)
@@ -133,8 +140,12 @@ class RawValues:
             column = self.column()
             faults = find_faults(column, n_rows, None)
             if outside or "values" in faults or len(self.codes) > MAX_LEVELS:
-                place = np.argmax(self._at_fault(column, raw, codes, new)[places])
-                raise _ColumnFault(faults, column, int(place))
+                place = int(np.argmax(self._at_fault(column, raw, codes, new)[places]))
+                few = not outside and len(self.codes) <= MAX_LEVELS
+                if not few or column.suspected or not any(_decimals(column, column.distinct)):
+                    raise _ColumnFault(faults, column, place)
+                if self.decimal_row is None:
+                    self.decimal_row = int(at[place])
         return np.array(codes, np.uint8)[places]
 
     def _at_fault(
@@ -147,7 +158,7 @@ class RawValues:
             return np.array([value in column.outside for value in raw])
         if any(with_code):
             return np.array(with_code)
-        decimals = [column.kind == "number" and not float(value).is_integer() for value in raw]
+        decimals = _decimals(column, raw)
         if any(decimals):
             return np.array(decimals)
         many = len(self.codes) > MAX_LEVELS and kind_of(column) != "binary"
@@ -206,6 +217,11 @@ class CutValues:
         """Return the column of distinct values."""
         column = read_column(self.name, self.distinct, rules=self.rules)
         return column._replace(suspected={x: self.counts[x] for x in column.suspected})
+
+
+def _decimals(column: Column, values: Sequence[Any]) -> list[bool]:
+    """Return which values of a column are numbers that are not whole."""
+    return [column.kind == "number" and not float(value).is_integer() for value in values]
 
 
 def _group(kind: np.dtype[Any]) -> str:
@@ -296,7 +312,8 @@ class RowCounter:
                 continue
             try:
                 if own.size:
-                    codes[known[:, k], k] = self._codes(k, own)
+                    at = self.n_read + 1 + np.flatnonzero(known[:, k])
+                    codes[known[:, k], k] = self._codes(k, own, at)
                 if not known[:, k].all() and self.na == "error":
                     n_missing = int(np.count_nonzero(missing[:, k]))
                     column = Column(name, own[:0], [], "number", n_missing)
@@ -308,7 +325,8 @@ class RowCounter:
         if mixed:
             raise MixedColumns(mixed)
         if faults:
-            self._refuse(faults)
+            row = self.n_read + min(fault.place for fault in faults) + 1
+            self._refuse([(fault.faults, fault.column) for fault in faults], row, False)
         complete = known.all(axis=1)
         self.n_read += len(chunk)
         self.n_rows += int(np.count_nonzero(complete))
@@ -329,6 +347,7 @@ class RowCounter:
                 n_columns=len(self.names),
             )
         columns = [self._column(k) for k in range(len(self.names))]
+        self._refuse_decimals(columns)
         named = zip(self.names, self.thresholds, strict=True)
         cuts = {name: threshold for name, threshold in named if threshold is not None}
         encoder = Encoder.fit_columns(columns, self.n_rows, True, cuts)
@@ -417,14 +436,14 @@ class RowCounter:
             return values
         return answers_in(values)[0]
 
-    def _codes(self, k: int, values: NDArray[Any]) -> Bits:
-        """Return the raw codes of a chunk of one column."""
+    def _codes(self, k: int, values: NDArray[Any], at: NDArray[np.intp]) -> Bits:
+        """Return the raw codes of the values of a chunk of one column, which are in rows ``at``."""
         if values.dtype.kind == "f" and not np.isfinite(values).all():
             column = Column(self.names[k], values[:0], [], "number", 0)
             raise _ColumnFault(["infinite"], column, int(np.argmin(np.isfinite(values))))
         threshold = self._threshold(k, values)
         if threshold is None:
-            return self.raw[k].add(values, self.n_rows + values.size)
+            return self.raw[k].add(values, self.n_rows + values.size, at)
         self.cut[k].add(values)
         return (values >= threshold).astype(np.uint8)
 
@@ -450,19 +469,31 @@ class RowCounter:
         """Return a column of the distinct values found so far."""
         return self.raw[k].column() if self.thresholds[k] is None else self.cut[k].column()
 
-    def _refuse(self, found: Sequence[_ColumnFault]) -> NoReturn:
+    def _refuse_decimals(self, columns: Sequence[Column]) -> None:
+        """Raise an error if columns of few numbers have decimals."""
+        found = [
+            (column, raw.decimal_row)
+            for column, raw in zip(columns, self.raw, strict=True)
+            if raw.decimal_row is not None
+        ]
+        if found:
+            faulty = [(find_faults(column, self.n_rows, None), column) for column, _ in found]
+            self._refuse(faulty, min(row for _, row in found), True)
+
+    def _refuse(
+        self, found: Sequence[tuple[Sequence[Fault], Column]], row: int, read_all: bool
+    ) -> NoReturn:
         faults: dict[Fault, list[Column]] = {}
-        for fault in found:
-            for kind in fault.faults:
-                faults.setdefault(kind, []).append(fault.column)
-        columns = [fault.column for fault in found]
+        for kinds, column in found:
+            for kind in kinds:
+                faults.setdefault(kind, []).append(column)
         raise InputError(
             "invalid-columns-in-file",
-            "{faults}\nThe first fault is in row {row:,} below the column names of {path}; the "
-            "rest of the file was not read.",
-            faults=describe_faults(faults, columns, self.n_rows, True),
-            row=self.n_read + min(fault.place for fault in found) + 1,
+            "{faults}\nThe first fault is in row {row:,} below the column names of {path}{rest}.",
+            faults=describe_faults(faults, [column for _, column in found], self.n_rows, True),
+            row=row,
             path=self.path,
+            rest="" if read_all else "; the rest of the file was not read",
         )
 
 

@@ -125,8 +125,10 @@ def _largest_and_fewest(posterior: Posterior) -> str:
         f"The largest R-hat was {joined(largest)}" if largest else "R-hat could not be computed"
     )
     error = float(np.max(convergence.probability_mcse, initial=0.0))
-    of_error = f"; the largest Monte Carlo standard error of an inclusion probability was {error:.3f}"
-    return f"{of_rhat}; the smallest effective sample size was {joined(fewest)}{of_error}."
+    return (
+        f"{of_rhat}; the smallest effective sample size was {joined(fewest)}; the largest Monte "
+        f"Carlo standard error of an inclusion probability was {error:.3f}."
+    )
 
 
 def _known(values: Iterable[float]) -> list[float]:
