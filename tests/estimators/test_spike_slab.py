@@ -144,18 +144,13 @@ def test_the_posterior_records_settings_and_info(fitted: SpikeSlabMRF) -> None:
 
 
 @pytest.mark.parametrize("threshold", [0.0, 0.3, 0.5, 0.9, 1.0])
-def test_couplings_are_zero_below_the_threshold_and_means_given_presence_above(
-    threshold: float,
-) -> None:
+def test_the_field_has_the_edges_above_the_threshold(threshold: float) -> None:
     forbidden = symmetric(0, 1, 0.0)
     model = quick(edge_threshold=threshold, inclusion_prior=forbidden).fit(ROWS)
-    draws = model.posterior_.draws
-    for edge, (i, j) in enumerate(zip(*np.triu_indices(4, 1), strict=True)):
-        present = draws.present[:, :, edge]
-        expected = 0.0
-        if edge > 0 and model.inclusion_probability_[i, j] >= threshold:
-            expected = draws.coupling[:, :, edge][present].mean()
-        assert model.coupling_[i, j] == pytest.approx(expected)
+    likely = model.inclusion_probability_ >= threshold
+    likely[0, 1] = likely[1, 0] = False
+    np.fill_diagonal(likely, False)
+    np.testing.assert_array_equal(model.coupling_ != 0, likely)
     chosen = np.count_nonzero(model.coupling_) // 2
     # averages of conditional probabilities never reach 1
     assert chosen == {0.0: 5, 1.0: 0}.get(threshold, chosen)

@@ -73,17 +73,6 @@ def test_fields_are_those_of_the_draws(posterior: Posterior) -> None:
         assert not field.edges[0, 2]
 
 
-def test_the_mean_field_has_the_mean_parameters(posterior: Posterior) -> None:
-    chosen = np.array([True, False, True, True, True, False])
-    field = posterior.mean_field(chosen)
-    group = posterior.draws.group(0).reshape(60, -1)
-    present = posterior.draws.present.reshape(60, -1)[:, 0]
-    np.testing.assert_allclose(field.coupling[MODEL.group(0)], group[present].mean(axis=0))
-    assert not field.edges[0, 2]
-    assert not field.edges[2, 3]
-    np.testing.assert_allclose(field.bias, posterior.draws.bias.mean(axis=(0, 1)))
-
-
 def test_scores_and_predictions_are_those_of_the_fields(posterior: Posterior) -> None:
     fields = list(posterior.fields())
     expected = evaluate.pseudo_log_likelihood(fields, ROWS)

@@ -167,36 +167,3 @@ def test_fields_are_those_of_the_draws() -> None:
         fields[14]
     with pytest.raises(InputError):
         posterior.fields(0)
-
-
-def test_the_single_field_has_the_mean_energy_of_all_draws_where_the_others_are_at_their_means():
-    rows = make_block(80, random_state=3, n_groups=2).rows
-    model = SpikeSlabMRF(n_draws=60, n_warmup=40, random_state=1).fit(rows)
-    mean = rows.mean(axis=0)
-    of_draws = [field.bias + field.coupling @ mean for field in model.posterior_.fields()]
-    np.testing.assert_allclose(model.bias_ + model.coupling_ @ mean, np.mean(of_draws, axis=0))
-    assert not np.allclose(model.bias_, model.posterior_.bias_mean)
-
-
-def test_the_single_field_of_levels_has_the_mean_energy_of_all_draws():
-    rng = np.random.default_rng(2)
-    table = pd.DataFrame(rng.integers(0, 3, (60, 3)), columns=list("abc"))
-    table["b"] = (table["a"] + table["b"]) // 2
-    model = SpikeSlabMRF(
-        n_draws=40, n_warmup=40, random_state=1, kinds={"c": "nominal"}, edge_threshold=0.6
-    ).fit(table)
-    posterior = model.posterior_
-    shares = posterior.level_shares
-
-    def energies(field):
-        """Energy of every level of every node, up to a constant for each node."""
-        for i in range(3):
-            energy = field.node_energy(i)
-            for j in set(range(3)) - {i}:
-                energy = energy + field.pair_energy(i, j) @ shares[j]
-            yield energy - energy[0]
-
-    of_draws = zip(*(energies(field) for field in posterior.fields()), strict=True)
-    for own, drawn in zip(energies(model.field_), of_draws, strict=True):
-        np.testing.assert_allclose(own, np.mean(drawn, axis=0), atol=1e-9)
-    np.testing.assert_array_equal(model.bias_, model.field_.bias)

@@ -37,7 +37,6 @@ class TableModel(DensityMixin, BaseEstimator):  # type: ignore[misc]
     has_field = False
     """Whether there is a joint distribution, not only conditionals of single nodes."""
 
-    coupling_: Array
     variables_: tuple[encoding.Variable, ...]
     node_names_: list[str]
     n_features_in_: int
@@ -51,7 +50,7 @@ class TableModel(DensityMixin, BaseEstimator):  # type: ignore[misc]
 
     def _summary_items(self) -> list[tuple[str, str]]:
         """Return names and values for the representation of the fitted estimator."""
-        n_edges = int(np.count_nonzero(np.triu(self.coupling_, 1)))
+        n_edges = int(np.count_nonzero(np.triu(vars(self)["coupling_"], 1)))
         n_pairs = self.n_features_in_ * (self.n_features_in_ - 1) // 2
         return [("edges", f"{n_edges} of {n_pairs}")]
 
@@ -103,6 +102,7 @@ class FieldModel(PredictiveModel, TableModel):
 
     has_field = True
     bias_: Array
+    coupling_: Array
 
     @property
     def field_(self) -> Any:

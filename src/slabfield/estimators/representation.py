@@ -5,12 +5,15 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
+RESULTS = {"coupling_", "posterior_"}
+"""What estimators set at the end of a fit: one of these."""
+
 CELL = "text-align: left; padding: 0.15em 1em 0.15em 0"
 
 
 def is_fitted(model: Any) -> bool:
     """Whether an estimator has been fitted."""
-    return "variables_" in vars(model) and "coupling_" in vars(model)
+    return "variables_" in vars(model) and not vars(model).keys().isdisjoint(RESULTS)
 
 
 def summary_items(model: Any) -> list[tuple[str, str]]:

@@ -117,7 +117,7 @@ class SpikeSlabMRF(PosteriorModel):
     bias_scale : float
         Prior standard deviation of biases.
     edge_threshold : float
-        Smallest inclusion probability at which an edge enters ``coupling_``.
+        Smallest inclusion probability at which an edge enters ``field_``.
     binarize : number, "median" or dict, optional
         Turn numeric columns into 1 where the value is at least this; a dict names columns.
     random_state : int, RandomState, Generator or None
@@ -174,14 +174,17 @@ class SpikeSlabMRF(PosteriorModel):
     Attributes
     ----------
     inclusion_probability_ : array of shape (D, D)
+    field_ : BinaryField or LevelField
+        Of the fields with the edges whose inclusion probability is at least ``edge_threshold``, the
+        one nearest to the posterior (:meth:`slabfield.Posterior.nearest_field`), made when it is
+        first asked for. Its edges make up for those that it lacks; means of couplings given
+        presence, with intervals, are in ``posterior_``.
     coupling_ : array of shape (D, D)
-        Posterior mean given presence where the inclusion probability is at least
-        ``edge_threshold``, else 0 (the paper's "Bayes PM"), on the scale of the scores (0 and 1 of
-        two-valued columns); the norm of several parameters where a column is nominal.
+        The couplings of ``field_``, on the scale of the scores (0 and 1 of two-valued columns); the
+        norm of several parameters where a column is nominal.
     bias_ : array of shape (n_biases,)
-        One for a two-valued column, the thresholds of all levels but the first for others; in the
-        order of ``posterior_.bias_names``. They fit ``coupling_``: where all other nodes are at
-        their means in the data, a node has its mean energy over all draws (centered coordinates).
+        The biases of ``field_``: one for a two-valued column, the thresholds of all levels but the
+        first for others; in the order of ``posterior_.bias_names``.
     posterior_ : Posterior
     coding_notes_ : list of str
         Kinds of columns, and which label became 1, where that is not obvious.
@@ -601,10 +604,7 @@ class SpikeSlabMRF(PosteriorModel):
         run_settings = run_settings | {"n_draws": n_draws, "stopped_by": outcome.stopped_by}
         self.posterior_ = _posterior_of(outcome.results, encoder, run_settings)
         self.inclusion_probability_ = self.posterior_.inclusion_probability
-        chosen = self.inclusion_probability_ >= self.edge_threshold
-        coupling = np.nan_to_num(self.posterior_.coupling_given_presence)
-        self.coupling_ = np.where(chosen, coupling, 0.0)
-        self.bias_ = self.field_.bias
+        self._forget_field()
 
     def _settings(self, table: encoding.CodedTable) -> Settings:
         """Return the preset's settings for this size, overridden by the user's parameters."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -82,19 +81,6 @@ class BinaryPairwise(Model):
     def field(self, bias: Array, coupling: Array) -> BinaryField:
         """Field with these parameters."""
         return BinaryField(bias, self.interactions.as_matrix(coupling))
-
-    def biases_at_mean(self, coupling: Array, shares: Sequence[Array]) -> Array:
-        """Biases that couplings amount to if every other node is at its mean in the data.
-
-        Parameters
-        ----------
-        coupling : array (n_edges,)
-        shares : sequence of arrays
-            Share of the rows in each state, for every node.
-        """
-        mean, (first, second) = np.array([share[1] for share in shares]), self.ends
-        found: Array = np.bincount(first, coupling * mean[second], self.n_nodes).astype(np.float64)
-        return found + np.bincount(second, coupling * mean[first], self.n_nodes)
 
     def log_potential(self, rows: Any, bias: Array, coupling: Array) -> Array:
         """Unnormalized log probability of each row (equation 1)."""

@@ -268,25 +268,6 @@ class PairwiseLevels(Model):
         """Field with these parameters."""
         return LevelField(self, bias, coupling)
 
-    def biases_at_mean(self, coupling: Array, shares: Sequence[Array]) -> Array:
-        """Biases that couplings amount to if every other node is at its mean embedding in the data.
-
-        Parameters
-        ----------
-        coupling : array (n_parameters,)
-        shares : sequence of arrays
-            Share of the rows in each level, for every node.
-        """
-        mean = [share @ node.embedding for share, node in zip(shares, self.nodes, strict=True)]
-        pull = [np.zeros(node.embedding.shape[1]) for node in self.nodes]
-        for edge, (i, j) in enumerate(self.interactions.cliques()):
-            group = coupling[self.interactions.group(edge)].reshape(mean[i].size, mean[j].size)
-            pull[i] += group @ mean[j]
-            pull[j] += mean[i] @ group
-        return np.concatenate(
-            [_in_biases(node)[1] @ own for node, own in zip(self.nodes, pull, strict=True)]
-        )
-
     def log_potential(self, rows: Any, bias: Array, coupling: Array) -> Array:
         """Unnormalized log probability of each row."""
         return self.field(bias, coupling).log_potential(rows)
@@ -313,7 +294,7 @@ class PairwiseLevels(Model):
             embedding[levels, :e], bias[levels, :r] = node.embedding, node.bias
             center[i, :e] = np.average(node.embedding[x[:, i]], axis=0, weights=weights)
             centered[levels, :e] = node.embedding - center[i, :e]
-            offset[i, :e], of_embedding[i, :r, :e] = _in_biases(node)
+            offset[i, :e], of_embedding[i, :r, :e] = in_biases(node)
             precision[i, :r, :r] = node.bias_precision
         projection = of_embedding.transpose(0, 2, 1) @ precision
         return LevelFeatures(
@@ -338,7 +319,7 @@ def _fit_biases(features: Array, wanted: Array) -> Array:
     return bias
 
 
-def _in_biases(node: NodeFeatures) -> tuple[Array, Array]:
+def in_biases(node: NodeFeatures) -> tuple[Array, Array]:
     """Return the constant and the biases that make up a node's embedding."""
     columns = np.column_stack([np.ones(node.n_levels), node.bias])
     solution, *_ = np.linalg.lstsq(columns, node.embedding)

@@ -2,7 +2,7 @@
 
 =============== ====================================================================
 Bayes           mixture of 100 draws of the posterior; probabilities are averaged
-Bayes PM        one field: edges of inclusion probability 0.5 or more, posterior means
+Bayes PM        one field: with the edges of inclusion probability 0.5 or more, nearest to it
 Bayes Exact     both of these from the posterior under the exact likelihood
 ... p0          the same with p0 fixed, over a grid
 Wain Max, Min   L1-penalized regressions of every node, over strengths
@@ -66,7 +66,7 @@ def fit_bayes(
     -------
     dict of arrays
         Summaries of edges and draws, fields of 100 draws (``draw_bias``, ``draw_edges``), the
-        posterior-mean field (``bias``, ``edges``), and ``cll_bayes`` and ``cll_pm``.
+        nearest single field (``bias``, ``edges``), and ``cll_bayes`` and ``cll_pm``.
     """
     data = open_data_set(data_set)
     params: dict[str, Any] = {"random_state": data_set[1], "n_jobs": 1, **dict(settings)}
