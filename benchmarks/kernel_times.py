@@ -81,7 +81,9 @@ def true_chain(data: Simulated, engine: str, n_particles: int = 0) -> CollapsedC
             flip_recording_stats(problem.model),
             association(problem.model, problem),
         )
-        inclusion_stats.visits[:], inclusion_stats.probability_sum[:] = 1, score / (20.0 + score)
+        # as after one visit of every edge
+        inclusion_stats.evidence.sums[0, :, 2] = score / (20.0 + score)
+        inclusion_stats.evidence.sums[0, :, 3], inclusion_stats.evidence.batch[1] = 1.0, 1
         present = chain.state.members[: chain.state.n_members[0]]
         plan = planned_for_particles(problem, inclusion_stats, chain.block.nodes.size, present)
         chain = chain._replace(plan=plan)

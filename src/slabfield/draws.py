@@ -206,7 +206,7 @@ class Draws:
         """Combine the draws of several chains, and the statistics of their edges.
 
         These are the mean conditional probabilities, and the sums of batches per visit, (batches,
-        edges, 4).
+        edges, 5).
         """
         total = np.zeros(chains[0].indicators.shape[1])
         for conditional_probability in conditional_probabilities:
@@ -221,7 +221,7 @@ class Draws:
             hyper[..., 1],
             hyper[..., -1],
             total / len(chains),
-            mean_error([means[..., 2:] for means in evidence_means]),
+            mean_error([means[..., 2:4] for means in evidence_means]),
             *log_ratio_and_error(evidence_means),
             interactions,
             hyper[..., 2] if hyper.shape[-1] > 3 else None,

@@ -18,6 +18,7 @@ from slabfield.adaptation.block_schedule import (
     cover,
     flips_needed,
     make_plan,
+    mixed,
     plan_for_particles,
     star_blocks,
     with_moves,
@@ -114,9 +115,7 @@ def test_edges_of_a_swap_share_a_block_and_are_flipped_there():
     assert all(move in found for move in wanted)
     assert len(found) == 3
     # they stay at the end of warm-up, though none was recorded as likely
-    frozen = with_moves(
-        plan, new_inclusion_stats(score.size, 10)._replace(probability_sum=probability)
-    )
+    frozen = with_moves(plan, stats_of(probability), 40)
     assert frozen.n_flips == EXTRA_FLIPS
     assert list(moves_of(frozen)) == list(moves_of(plan))
     # and are not listed twice if they were recorded
@@ -124,7 +123,7 @@ def test_edges_of_a_swap_share_a_block_and_are_flipped_there():
     number = int(np.repeat(np.arange(42), np.diff(plan.move_start))[0])
     inclusion_stats.flips[0, 0], inclusion_stats.flips[0, 1:] = number, plan.moves[0]
     inclusion_stats.flip_probability[0], inclusion_stats.n_flips[0] = 0.9, 1
-    assert list(moves_of(with_moves(plan, inclusion_stats))) == list(moves_of(plan))
+    assert list(moves_of(with_moves(plan, inclusion_stats, 40))) == list(moves_of(plan))
 
 
 def test_an_edge_is_flipped_in_a_block_with_the_edge_that_follows():
@@ -135,6 +134,46 @@ def test_an_edge_is_flipped_in_a_block_with_the_edge_that_follows():
     assert [set(move) for move in moves_of(plan)] == [{(10, 20)}]
     number = int(np.repeat(np.arange(len(plan.blocks)), np.diff(plan.move_start))[0])
     assert {10, 20, 30} <= set(plan.blocks[number].tolist())
+
+
+def stats_of(probability, variance=None):
+    """Statistics of one visit of every edge, and no recorded flip."""
+    inclusion_stats = new_inclusion_stats(probability.size, 10)
+    variance = np.zeros_like(probability) if variance is None else variance
+    visits = [probability, np.ones_like(probability), variance]
+    inclusion_stats.evidence.sums[0, :, 2:] = np.column_stack(visits)
+    inclusion_stats.evidence.batch[1] = 1
+    return inclusion_stats
+
+
+def test_edges_that_single_updates_mix_are_not_flipped():
+    """Of four undecided edges of a block, the first two hang on each other."""
+    model = BinaryPairwise(30)
+    edges = [(0, 1), (0, 2), (0, 3), (1, 2)]
+    numbers = [int(model.interactions.find(i, j)) for i, j in edges]
+    probability, variance = np.zeros(model.n_interactions), np.zeros(model.n_interactions)
+    probability[numbers], variance[numbers] = 0.5, [0.01, 0.1, 0.2, 0.25]
+    inclusion_stats = stats_of(probability, variance)
+    assert np.flatnonzero(mixed(inclusion_stats)).tolist() == sorted(numbers[2:])
+    plan = plan_for_particles(
+        probability, probability, np.zeros(0, np.int64), model.ends, 30, 6, (),
+        mixed(inclusion_stats),
+    )  # fmt: skip
+    assert np.flatnonzero(~plan.undecided).tolist() == sorted(numbers[2:])
+    number = next(n for n, block in enumerate(plan.blocks.tolist()) if {0, 1, 2, 3} <= set(block))
+    block = plan.blocks[number].tolist()
+    at = [(block[low], block[high]) for high in range(6) for low in range(high)]
+    place = {frozenset(pair): where for where, pair in enumerate(at)}
+    recorded = [(edges[0], edges[1]), (edges[2], edges[3]), (edges[1], edges[3])]
+    for row, flipped in enumerate(recorded):
+        places = [place[frozenset(edge)] for edge in flipped]
+        inclusion_stats.flips[row] = [number, *places, -1, -1]
+        inclusion_stats.flip_probability[row] = 0.5
+    inclusion_stats.n_flips[0] = len(recorded)
+    frozen = with_moves(plan, inclusion_stats, 30)
+    scheduled = {frozenset(move) for move in moves_of(frozen)}
+    assert scheduled == {frozenset(recorded[0]), frozenset(recorded[2])}
+    assert np.flatnonzero(frozen.undecided).tolist() == sorted(numbers[:2])
 
 
 def moves_of(plan):
@@ -193,7 +232,7 @@ def test_likely_flips_are_scheduled_in_the_block_where_they_are_likeliest():
         inclusion_stats.flips[row] = [number, one, two, -1, -1]
         inclusion_stats.flip_probability[row] = value
     inclusion_stats.n_flips[0] = len(recorded)
-    frozen = with_moves(plan, inclusion_stats)
+    frozen = with_moves(plan, inclusion_stats, 30)
     assert sorted(moves_of(frozen)) == [((3, 8),), ((3, 8), (8, 9))]
     starts = frozen.move_start
     assert starts[4] - starts[3] == 1

@@ -103,8 +103,7 @@ def record_of(chain: CollapsedChain, n_draws: int, n_warmup: int = 50) -> Record
     model = chain.problem.model
     sizes = (model.n_biases, model.interactions.n_parameters, model.n_interactions, model.n_scales)
     chain.iterate(new_record(0, *sizes), 0, 0, n_warmup)
-    chain.inclusion_stats.probability_sum[:] = 0.0
-    chain.inclusion_stats.visits[:] = 0
+    chain.inclusion_stats.evidence.sums[:] = 0.0
     record = new_record(n_draws, *sizes)
     chain.iterate(record, 0, n_draws, 1)
     return record

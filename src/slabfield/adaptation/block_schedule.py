@@ -32,6 +32,9 @@ RANDOM_SHARE = 0.6
 SWEEPS_PER_VISIT = 40
 # Edges are decided where their inclusion probability is this close to 0 or 1
 DECIDED = 0.02
+# Single updates mix an undecided edge if its variance given all other edges is at least this share
+# of its variance; flips are for other edges
+LEAST_CONDITIONAL_SHARE = 0.5
 # A flip is scheduled if its acceptance probabilities add up to this in the last warm-up stage
 LEAST_ACCEPTANCE_SUM = 0.2
 # Flips per node that the recording buffer holds
@@ -132,12 +135,14 @@ def plan_for_particles(
     n_nodes: int,
     k: int,
     swaps: Sequence[SwapCandidate] = (),
+    mixed: NDArray[np.bool_] | None = None,
 ) -> Plan:
     """Cover all likely edges by blocks, and undecided edges together with the nodes they depend on.
 
     Every node has a block with its most undecided edges and the nodes most strongly tied to these.
-    The edges of a swap are put into one block, where their joint flip is scheduled. All edges may
-    be flipped, so that warm-up finds out which other flips are likely.
+    The edges of a swap are put into one block, where their joint flip is scheduled. All edges but
+    those that single updates mix may be flipped, so that warm-up finds out which other flips are
+    likely.
 
     Parameters
     ----------
@@ -149,6 +154,8 @@ def plan_for_particles(
         Edges that are present now.
     swaps : sequence of SwapCandidate
         Edges that change together, from :func:`slabfield.adaptation.edge_swaps.find_swaps`.
+    mixed : array of bool, optional
+        Edges that single updates mix; None if that is not known.
     """
     chosen = np.flatnonzero(undecided(probability))
     chosen = chosen[np.argsort(-(probability * (1 - probability))[chosen], kind="stable")]
@@ -164,10 +171,10 @@ def plan_for_particles(
     blocks = np.concatenate([blocks, swap_blocks(swaps, blocks, n_nodes, k)])
     # successive blocks should share few nodes: particles catch up while others are updated
     blocks = blocks[np.random.default_rng(0).permutation(len(blocks))]
-    every = np.ones(probability.size, np.bool_)
+    flippable = np.ones(probability.size, np.bool_) if mixed is None else ~mixed
     covered = covered_by(blocks, n_nodes, probability.size)
     moves = list_moves(flips_of(swaps, blocks), len(blocks))
-    return Plan(blocks, 0, covered, *moves, every, EXTRA_FLIPS, blocks[:0])
+    return Plan(blocks, 0, covered, *moves, flippable, EXTRA_FLIPS, blocks[:0])
 
 
 def planned(problem: Problem, inclusion_stats: InclusionStats, k: int) -> Plan:
@@ -193,7 +200,9 @@ def planned_for_particles(
     model = problem.model
     score = association(model, problem)
     probability = inclusion_stats.mean_probability
-    return plan_for_particles(score, probability, present, model.ends, model.n_nodes, k, swaps)
+    return plan_for_particles(
+        score, probability, present, model.ends, model.n_nodes, k, swaps, mixed(inclusion_stats)
+    )
 
 
 def flips_of(swaps: Sequence[SwapCandidate], blocks: NDArray[np.int64]) -> list[Flip]:
@@ -225,12 +234,14 @@ def list_moves(flips: Iterable[Flip], n_blocks: int) -> tuple[NDArray[np.int64],
     return listed, start.astype(np.int64)
 
 
-def with_moves(plan: Plan, inclusion_stats: InclusionStats) -> Plan:
+def with_moves(plan: Plan, inclusion_stats: InclusionStats, n_nodes: int) -> Plan:
     """Schedule the recorded flips of sufficient acceptance probability, each in its best block.
 
-    Flips that the plan has already stay. Random flips are then restricted to undecided edges.
+    Not those of edges that single updates mix. Flips that the plan has already stay. Random flips
+    are then restricted to undecided edges that need them.
     """
-    blocks = plan.blocks
+    blocks, well_mixed = plan.blocks, mixed(inclusion_stats)
+    pairs = Interactions.pairs(n_nodes)
     n = min(int(inclusion_stats.n_flips[0]), inclusion_stats.flip_probability.size)
     recorded: dict[frozenset[tuple[int, int]], dict[Flip, float]] = {}
     for (number, *places), probability in zip(
@@ -248,11 +259,25 @@ def with_moves(plan: Plan, inclusion_stats: InclusionStats) -> Plan:
         for flip in ((number, tuple(p for p in places if p >= 0)),)
     }
     for edges, where in recorded.items():
+        if edges not in flips and all(well_mixed[pairs.find(i, j)] for i, j in edges):
+            continue
         if edges in flips or sum(where.values()) >= LEAST_ACCEPTANCE_SUM:
             flips[edges] = min(where, key=lambda flip: (-where[flip], flip))
     moves, start = list_moves(flips.values(), len(blocks))
-    free = undecided(inclusion_stats.mean_probability)
+    free = undecided(inclusion_stats.mean_probability) & ~well_mixed
     return plan._replace(moves=moves, move_start=start, undecided=free, n_flips=EXTRA_FLIPS)
+
+
+def mixed(inclusion_stats: InclusionStats) -> NDArray[np.bool_]:
+    """Mark the undecided edges that single updates mix.
+
+    The variance of an edge's presence is its mean variance given all other edges plus that of its
+    conditional probability. Where the first is a large share, the edge forgets its state at every
+    visit; where it is small, the edge hangs on others.
+    """
+    probability = inclusion_stats.mean_probability
+    least = LEAST_CONDITIONAL_SHARE * probability * (1 - probability)
+    return undecided(probability) & (inclusion_stats.conditional_variance >= least)
 
 
 def undecided(probability: NDArray[np.float64]) -> NDArray[np.bool_]:

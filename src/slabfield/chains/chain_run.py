@@ -70,9 +70,9 @@ class ChainResult(NamedTuple):
 
     @property
     def evidence_means(self) -> NDArray[np.float64]:
-        """Sums of :class:`EvidenceSums` per visit, (batches, edges, 4); NaN if there are none."""
+        """Sums of :class:`EvidenceSums` per visit, (batches, edges, 5); NaN if there are none."""
         if self.inclusion_stats is None:
-            return np.full((1, self.record.indicators.shape[1], 4), np.nan)
+            return np.full((1, self.record.indicators.shape[1], 5), np.nan)
         visits = self.inclusion_stats.visits[:, None]
         sums = self.inclusion_stats.evidence.begun
         return np.where(visits > 0, sums / np.maximum(visits, 1), np.nan)

@@ -20,9 +20,9 @@ EDGES_PER_NODE = 10
 # Bytes of a present edge of a draw: coupling, index and indicator, stored in parts, joined, copied
 # once more for all chains, and summarized
 BYTES_PER_PRESENT_EDGE = 60
-# Bytes per chain and candidate edge: state, statistics (of which 256 in batches), plan,
+# Bytes per chain and candidate edge: state, statistics (of which 320 in batches), plan,
 # windows, and workspace of plans
-BYTES_PER_EDGE = 378
+BYTES_PER_EDGE = 430
 # Share of the memory above which a run says how much it takes
 LARGE_SHARE = 0.5
 # Bytes that do not depend on the size: buffers of readers and of linear algebra, parts of summaries

@@ -120,7 +120,7 @@ def adapt(chain: CollapsedChain, parts_left: int) -> CollapsedChain:
         n_flips = flips_needed(stats.mean_probability, MIXED_FLIPS_PER_SWEEP)
         return fresh._replace(plan=plan._replace(n_flips=n_flips))
     if parts_left == 0:
-        return fresh._replace(plan=with_moves(plan, stats))
+        return fresh._replace(plan=with_moves(plan, stats, chain.problem.model.n_nodes))
     present = chain.state.members[: chain.state.n_members[0]]
     plan = planned_for_particles(chain.problem, stats, plan.blocks.shape[1], present, swaps)
     if parts_left == 1:

@@ -210,7 +210,7 @@ def _plan_template(chain: CollapsedChain, template: CollapsedChain) -> Any:
 def _stats_template(chain: CollapsedChain, template: CollapsedChain) -> InclusionStats:
     flips = chain.inclusion_stats.flips
     _expect(isinstance(flips, np.ndarray) and flips.ndim == 2, "invalid flips")
-    return new_inclusion_stats(template.inclusion_stats.probability_sum.size, flips.shape[0])
+    return new_inclusion_stats(template.inclusion_stats.evidence.sums.shape[1], flips.shape[0])
 
 
 def _pilot_template(chain: CollapsedChain, model: Model) -> SparseState | None:

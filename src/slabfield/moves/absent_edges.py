@@ -129,12 +129,7 @@ def update_all_absent(engine, sums, prior, state, block, plan, inclusion_stats, 
         block.data_mean,
     )
     neighbors, degree, bias = engine.neighbors, engine.degree, state.bias
-    data_sum, bias_sum, probability_sums, visits = (
-        sums.coupling,
-        sums.bias,
-        inclusion_stats.probability_sum,
-        inclusion_stats.visits,
-    )
+    data_sum, bias_sum = sums.coupling, sums.bias
     evidence_sums = inclusion_stats.evidence.sums[inclusion_stats.evidence.batch[0]]
     n_rows, slab, _, bias_precision = scale_of(sums.n_rows, state.hyper[1], prior.bias_precision)
     shuffle(order, n_nodes, rng)
@@ -171,8 +166,6 @@ def update_all_absent(engine, sums, prior, state, block, plan, inclusion_stats, 
                             VISIT_FACTOR * probability * math.exp(math.sqrt(noise)) + LEAST_VISIT, 1
                         )
                     if rng.random() >= visit:
-                        probability_sums[alpha] += probability
-                        visits[alpha] += 1
                         add_evidence(
                             evidence_sums, inclusion, counts, alpha, counts[0], prior.beta_a,
                             prior.beta_b, probability, 1.0 - probability,

@@ -95,39 +95,50 @@ def new_block(data_mean: NDArray[np.float64], k: int, n_groups: int) -> Block:
 
 
 class InclusionStats(NamedTuple):
-    """Sums of the conditional inclusion probabilities of edges, and numbers of visits.
+    """Statistics of visits of edges, and of flips.
 
-    ``flips`` is a ring buffer of candidate flips: the number of the block and the places of the
-    edges in it (or -1); ``flip_probability`` holds their acceptance probabilities, and ``n_flips``
-    counts them. ``noise`` is about the log odds of undecided edges: the sum of their noise
-    variances, their number, and the sum of the noise of gradients (r of equation 19). ``evidence``
-    has the sums for Bayes factors.
+    ``evidence`` has the sums over visits. ``flips`` is a ring buffer of candidate flips: the number
+    of the block and the places of the edges in it (or -1); ``flip_probability`` holds their
+    acceptance probabilities, and ``n_flips`` counts them. ``noise`` is about the log odds of
+    undecided edges: the sum of their noise variances, their number, and the sum of the noise of
+    gradients (r of equation 19).
     """
 
-    probability_sum: NDArray[np.float64]
-    visits: NDArray[np.int32]
+    evidence: EvidenceSums
     flips: NDArray[np.int32]
     flip_probability: NDArray[np.float32]
     n_flips: NDArray[np.int64]
     noise: NDArray[np.float64]
-    evidence: EvidenceSums
+
+    @property
+    def visits(self) -> NDArray[np.float64]:
+        """Number of visits of every edge."""
+        visits: NDArray[np.float64] = self.evidence.begun[..., 3].sum(axis=0)
+        return visits
 
     @property
     def mean_probability(self) -> NDArray[np.float64]:
         """Mean conditional inclusion probability of every edge; zero if it was never visited."""
-        return self.probability_sum / np.maximum(self.visits, 1)
+        return self._per_visit(2)
+
+    @property
+    def conditional_variance(self) -> NDArray[np.float64]:
+        """Mean variance of the presence of every edge given all others; zero if never visited."""
+        return self._per_visit(4)
+
+    def _per_visit(self, which: int) -> NDArray[np.float64]:
+        mean: NDArray[np.float64] = self.evidence.begun[..., which].sum(axis=0)
+        return mean / np.maximum(self.visits, 1)
 
 
 def new_inclusion_stats(n_edges: int, n_flips: int = 0) -> InclusionStats:
     """Return empty sums, and a buffer for ``n_flips`` candidate flips."""
     return InclusionStats(
-        np.zeros(n_edges),
-        np.zeros(n_edges, np.int32),
+        new_evidence_sums(n_edges),
         np.zeros((n_flips, 1 + MOST_EDGES), np.int32),
         np.zeros(n_flips, np.float32),
         np.zeros(1, np.int64),
         np.zeros(3),
-        new_evidence_sums(n_edges),
     )
 
 
@@ -272,11 +283,7 @@ def update_edges(sums, prior, state, block, k, n_edges, visit, inclusion_stats, 
     )  # fmt: skip
     coupling, bias, present, inclusion = state.coupling, state.bias, state.present, prior.inclusion
     data_sum, bias_sum, data_mean = sums.coupling, sums.bias, block.data_mean
-    probabilities, visits, counts = (
-        inclusion_stats.probability_sum,
-        inclusion_stats.visits,
-        block.counts,
-    )
+    counts = block.counts
     prior_a, prior_b = prior.beta_a, prior.beta_b
     scale = scale_of(sums.n_rows, state.hyper[1], prior.bias_precision)
     noise_sums, changed = inclusion_stats.noise, False
@@ -297,8 +304,6 @@ def update_edges(sums, prior, state, block, k, n_edges, visit, inclusion_stats, 
                 evidence, noise = restricted_evidence(groups, residual, scale, conditional)
                 shift = 0.0
             elif inclusion[alpha] != 1.0:
-                probabilities[alpha] += 1.0
-                visits[alpha] += 1
                 add_indicator(evidence_sums, alpha, 1.0)
         if not included:
             others = counts[0] - present[alpha]
@@ -309,8 +314,6 @@ def update_edges(sums, prior, state, block, k, n_edges, visit, inclusion_stats, 
                 noise_sums[1] += 1.0
                 noise_sums[2] += shift
             probability, absence = corrected_probabilities(odds, noise / (1.0 + shift))
-            probabilities[alpha] += probability
-            visits[alpha] += 1
             add_evidence(
                 evidence_sums, inclusion, counts, alpha, others, prior_a, prior_b, probability,
                 absence,

@@ -2,9 +2,10 @@
 
 Every visit of an edge gives its conditional probability of presence, c, and its prior probability
 given all other edges, q. Summed are c / q and (1 - c) / (1 - q), whose ratio estimates the Bayes
-factor (equation 31), c, whose mean estimates the inclusion probability, and 1, the number of
-visits. The sums are kept in batches of sweeps, so that the Monte Carlo errors of both estimates can
-be estimated (equations 32 and 39).
+factor (equation 31), c, whose mean estimates the inclusion probability, 1, the number of visits,
+and c (1 - c), which shows how much of the variance of presence is left given all other edges. The
+sums are kept in batches of sweeps, so that Monte Carlo errors can be estimated (equations 32 and
+39).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ LEAST_PROBABILITY = 1e-250
 
 
 class EvidenceSums(NamedTuple):
-    """Sums of c / q, (1 - c) / (1 - q), c and 1 over visits, of shape (batches, edges, 4).
+    """Sums of c / q, (1 - c) / (1 - q), c, 1 and c (1 - c), of shape (batches, edges, 5).
 
     ``batch`` holds the number of the current batch, the sweeps in it so far, and the sweeps of a
     full batch. When all batches are full, pairs are merged, and later batches are twice as long.
@@ -41,7 +42,7 @@ class EvidenceSums(NamedTuple):
 
 def new_evidence_sums(n_edges: int) -> EvidenceSums:
     """Return empty sums."""
-    return EvidenceSums(np.zeros((N_BATCHES, n_edges, 4)), np.array([0, 0, 1]))
+    return EvidenceSums(np.zeros((N_BATCHES, n_edges, 5)), np.array([0, 0, 1]))
 
 
 @inner
@@ -54,6 +55,7 @@ def add_evidence(sums, inclusion, counts, alpha, others, prior_a, prior_b, prese
     """
     sums[alpha, 2] += present
     sums[alpha, 3] += 1.0
+    sums[alpha, 4] += present * absent
     present, absent = max(present, LEAST_PROBABILITY), max(absent, LEAST_PROBABILITY)
     if math.isnan(inclusion[alpha]):
         total, ones = prior_a + prior_b + counts[1] - 1, prior_a + others
@@ -72,9 +74,7 @@ def probability_of_absence(odds, probability):
 
 @inner
 def record_visit(inclusion_stats, prior, counts, alpha, others, probability, absence):
-    """Add a visit of an edge, with its conditional probabilities, to the statistics of a run."""
-    inclusion_stats.probability_sum[alpha] += probability
-    inclusion_stats.visits[alpha] += 1
+    """Add a visit of an edge, with its conditional probabilities, to the current batch."""
     evidence = inclusion_stats.evidence
     add_evidence(
         evidence.sums[evidence.batch[0]], prior.inclusion, counts, alpha, others, prior.beta_a,
@@ -85,8 +85,6 @@ def record_visit(inclusion_stats, prior, counts, alpha, others, probability, abs
 @inner
 def record_indicator(inclusion_stats, alpha, probability):
     """Add a visit without conditional probability; ``probability`` is unbiased for it."""
-    inclusion_stats.probability_sum[alpha] += probability
-    inclusion_stats.visits[alpha] += 1
     evidence = inclusion_stats.evidence
     add_indicator(evidence.sums[evidence.batch[0]], alpha, probability)
 

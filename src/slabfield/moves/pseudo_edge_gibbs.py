@@ -147,12 +147,7 @@ def update_edges(engine, sums, prior, state, block, n_edges, scale, inclusion_st
     ones, n_rows = engine.ones, engine.n_rows
     nodes, edges, data_mean, counts = block.nodes, block.edges, block.data_mean, block.counts
     coupling, bias, present, inclusion = state.coupling, state.bias, state.present, prior.inclusion
-    data_sum, bias_sum, probabilities, visits = (
-        sums.coupling,
-        sums.bias,
-        inclusion_stats.probability_sum,
-        inclusion_stats.visits,
-    )
+    data_sum, bias_sum = sums.coupling, sums.bias
     prior_a, prior_b = prior.beta_a, prior.beta_b
     evidence_sums = inclusion_stats.evidence.sums[inclusion_stats.evidence.batch[0]]
     for place in range(n_edges):
@@ -176,8 +171,6 @@ def update_edges(engine, sums, prior, state, block, n_edges, scale, inclusion_st
         change = draw_exactly(rows, peak, sides, shape, rng) if included else -before
         if not forced:
             probability = 1.0 / (1.0 + math.exp(-odds))
-            probabilities[alpha] += probability
-            visits[alpha] += 1
             add_evidence(
                 evidence_sums, inclusion, counts, alpha, others, prior_a, prior_b, probability,
                 probability_of_absence(odds, probability),
