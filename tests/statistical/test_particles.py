@@ -104,7 +104,7 @@ def test_how_a_run_is_cut_into_calls_does_not_matter(n_nodes):
             [
                 *record,
                 *chain.state,
-                *chain.inclusion_stats[:-1],
+                *chain.inclusion_stats[1:],
                 *chain.inclusion_stats.evidence,
                 chain.engine.states,
                 chain.engine.streams,
