@@ -167,7 +167,7 @@ def test_edges_that_single_updates_mix_are_not_flipped():
     recorded = [(edges[0], edges[1]), (edges[2], edges[3]), (edges[1], edges[3])]
     for row, flipped in enumerate(recorded):
         places = [place[frozenset(edge)] for edge in flipped]
-        inclusion_stats.flips[row] = [number, *places, -1, -1]
+        inclusion_stats.flips[row] = [number, *places, -1, -1, -1]
         inclusion_stats.flip_probability[row] = 0.5
     inclusion_stats.n_flips[0] = len(recorded)
     frozen = with_moves(plan, inclusion_stats, 30)
@@ -229,7 +229,7 @@ def test_likely_flips_are_scheduled_in_the_block_where_they_are_likeliest():
         (3, 9, -1, 0.01),
     ]  # fmt: skip
     for row, (number, one, two, value) in enumerate(recorded):
-        inclusion_stats.flips[row] = [number, one, two, -1, -1]
+        inclusion_stats.flips[row] = [number, one, two, -1, -1, -1]
         inclusion_stats.flip_probability[row] = value
     inclusion_stats.n_flips[0] = len(recorded)
     frozen = with_moves(plan, inclusion_stats, 30)

@@ -12,6 +12,7 @@ from slabfield.adaptation.edge_swaps import (
     LEAST_BARRIER,
     SwapCandidate,
     SwapContext,
+    exclusive_groups,
     field_covariance,
     find_swaps,
     found_repeatedly,
@@ -183,3 +184,36 @@ def test_covariances_are_those_of_the_field():
     coupling = np.array([[0, 1.5, 0], [1.5, 0, -1.0], [0, -1.0, 0]])
     exact = np.cov(all_states(3).T, aweights=distribution(state.bias, coupling), ddof=0)
     np.testing.assert_allclose(found, exact, atol=0.012)
+
+
+def one_hot_rows(seed: int) -> np.ndarray:
+    """Rows of a one-hot code of three levels, and a fourth column that depends on the level."""
+    rng = np.random.default_rng(seed)
+    level = rng.choice(3, N_ROWS, p=[0.5, 0.3, 0.2])
+    tied = rng.random(N_ROWS) < np.array([0.2, 0.2, 0.7])[level]
+    return np.column_stack([np.eye(3, dtype=int)[level], tied, rng.integers(0, 2, N_ROWS)])
+
+
+def test_groups_of_which_one_is_present_in_every_row():
+    rows = one_hot_rows(1)
+    model = BinaryPairwise(5)
+    assert exclusive_groups(problem_of(model, rows)) == [(0, 1, 2)]
+    # two columns that exclude each other, but are both 0 in a fifth of the rows
+    assert exclusive_groups(problem_of(model, rows[:, [0, 1, 3, 4, 4]])) == []
+    rows[0, :2] = 1
+    assert exclusive_groups(problem_of(model, rows)) == []
+
+
+def test_edges_with_a_group_give_way_to_the_others():
+    rows = one_hot_rows(1)
+    kept = [(0, 1), (0, 2), (1, 2)]
+    for now in ([(2, 3)], [(0, 3), (1, 3)]):
+        problem, fitted, state = search_arguments(rows, kept + now)
+        found = find_swaps(problem, fitted, state)
+        whole = {frozenset((i, 3)) for i in range(3)}
+        assert whole in as_sets(found)
+        nodes = [swap.nodes for swap in found if as_sets([swap])[0] == whole]
+        assert nodes == [(3, 0, 1, 2)]
+    # without an edge there is nothing to give way
+    problem, fitted, state = search_arguments(rows, kept)
+    assert not any(len(swap.edges) == 3 for swap in find_swaps(problem, fitted, state))

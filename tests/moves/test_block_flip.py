@@ -49,7 +49,7 @@ class Case:
         self.sums = self.model.sums(enumeration.sample(self.field, N_ROWS, rng))
         n_edges = self.model.n_interactions
         self.prior = Prior.standard(n_edges)._replace(inclusion=np.full(n_edges, inclusion))
-        moves, nowhere = np.array([[edge, -1, -1, -1]]), np.zeros(n_edges, np.bool_)
+        moves, nowhere = np.array([[edge, -1, -1, -1, -1]]), np.zeros(n_edges, np.bool_)
         self.plan = Plan(NODES[None], 0, nowhere, moves, np.array([0, 1]), nowhere, 0, NODES[None])
 
     def probabilities(self, n_groups: int, exact: bool = False) -> np.ndarray:

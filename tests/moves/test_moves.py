@@ -49,12 +49,12 @@ COLLAPSED = ["edges", "swaps", "biases", "full sweep", "planned sweep"]
 # Blocks of four of the five nodes: one is summed out, and a full sweep has a last group of one
 BLOCK_SIZE = 4
 ALL = np.ones(10, np.bool_)
-# flips of one, two and three edges of the second block
-FLIPS = np.array([[3, -1, -1, -1], [0, 4, -1, -1], [5, 2, 1, -1]])
+# flips of one, two, three and five edges of the second block
+FLIPS = np.array([[3, -1, -1, -1, -1], [0, 4, -1, -1, -1], [5, 2, 1, -1, -1], [0, 1, 3, 4, 5]])
 BLOCKS = np.array([[0, 1, 2, 3], [4, 2, 1, 0]])
 # in a full sweep, for every node the nodes that share the first block with it
 TOGETHER = np.array([[0, 3, 1, 2], [1, 4, 0, 2], [2, 0, 1, 4], [3, 0, 4, 2], [4, 1, 3, 2]])
-PLAN = Plan(BLOCKS, 1, ALL, FLIPS, np.array([0, 0, 3]), ALL, 8, TOGETHER)
+PLAN = Plan(BLOCKS, 1, ALL, FLIPS, np.array([0, 0, 4]), ALL, 8, TOGETHER)
 
 
 def copy_state(state: ChainState) -> ChainState:

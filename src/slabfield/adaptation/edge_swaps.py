@@ -4,9 +4,11 @@ If nodes i and j are strongly correlated, edges i - k and j - k explain the same
 one substitutes for the other, so that each looks decided while the other is present; or neither
 matters alone, but both do together. If k and l are correlated too, i - k and j - l may substitute
 for i - l and j - k. And while j - k stays present, i - k may be able to appear or disappear only if
-the coupling of j - k changes with it. For each such set the log-likelihood is approximated by a
-quadratic about the field without these edges, which gives the log odds of every subset (equation
-26).
+the coupling of j - k changes with it. If one of a group of nodes is 1 in every row, as in one-hot
+codes, a constant added to all couplings of the group with k only moves the bias of k, so that the
+edges that are present may give way to those that are absent. For each set the log-likelihood is
+approximated by a quadratic about the field without these edges, which gives the log odds of every
+subset (equation 26).
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from numpy.typing import NDArray
 
 from slabfield.adaptation.associations import particle_scores, score_covariance
 from slabfield.moves.chain_state import ChainState
+from slabfield.moves.edge_gibbs import MOST_EDGES
 from slabfield.moves.iteration import advance_engine
 from slabfield.problem import Problem
 
@@ -50,6 +53,10 @@ MOST_LOSS = 9.0
 MOST_LOSS_ABSENT = 7.0
 # Log odds by which all other subsets must be below the likelier end of a swap
 LEAST_BARRIER = 2.0
+# Nodes of a group of which one is 1 in every row: its edges with another node fit into a block
+MOST_GROUPED = MOST_EDGES
+# Share of the rows in which one node of such a group is 1, at least
+LEAST_COVERED = 0.95
 # Swaps kept per node: this many of one edge, and as many of several edges
 SWAPS_PER_NODE = 2
 # States of the chain in which swaps are searched
@@ -63,13 +70,17 @@ SWEEPS_PER_SAMPLE = 4
 
 
 class SwapContext(NamedTuple):
-    """Covariance of the data, gradient, couplings and ties as (D, D) matrices, and the prior."""
+    """Covariance of the data, gradient, couplings and ties as (D, D) matrices, and the prior.
+
+    ``groups`` lists the groups of nodes of which one is 1 in nearly every row.
+    """
 
     n_rows: float
     covariance: Array
     gradient: Array
     coupling: Array
     tied: NDArray[np.bool_]
+    groups: list[tuple[int, ...]]
     prior_odds: float
     slab: float
 
@@ -101,12 +112,14 @@ def find_swaps(problem: Problem, fitted: Array, state: ChainState) -> list[SwapC
     Returns
     -------
     list of SwapCandidate
-        Swaps of two and of four edges, then of one; each kind sorted by the log odds lost.
+        Swaps of two and of four edges, then of one, then of all edges of a node with a group; each
+        kind sorted by the log odds lost.
     """
     context = swap_context(problem, fitted, state)
     together, alone = find_pairs(context)
     most = SWAPS_PER_NODE * len(fitted)
-    found = [sorted(kind)[:most] for kind in (together + find_fours(context), alone)]
+    kinds = (together + find_fours(context), alone, find_complements(context))
+    found = [sorted(kind)[:most] for kind in kinds]
     return [swaps for kind in found for _, swaps in kind]
 
 
@@ -142,7 +155,26 @@ def swap_context(problem: Problem, fitted: Array, state: ChainState) -> SwapCont
     tied = strong | strong.T
     p0, sigma0 = state.hyper[:2]
     prior_odds = math.log(max(p0, 1e-12) / max(1 - p0, 1e-12))
-    return SwapContext(n, covariance, gradient, coupling, tied, prior_odds, sigma0**-2)
+    groups = exclusive_groups(problem)
+    return SwapContext(n, covariance, gradient, coupling, tied, groups, prior_odds, sigma0**-2)
+
+
+def exclusive_groups(problem: Problem) -> list[tuple[int, ...]]:
+    """Return disjoint groups of two nodes or more of which one is 1 in nearly every row."""
+    model, sums = problem.model, problem.sums
+    if not model.single_binary:
+        return []
+    exclude = model.interactions.as_matrix(sums.coupling < 0.5)
+    left, groups = set(range(model.n_nodes)), []
+    for i in np.argsort(-sums.bias, kind="stable").tolist():
+        group = [i] if i in left else []
+        for j in sorted(left - {i}, key=lambda j: (-sums.bias[j], j)) if group else []:
+            if exclude[j, group].all():
+                group.append(j)
+        if len(group) > 1 and sums.bias[group].sum() >= LEAST_COVERED * sums.n_rows:
+            left -= set(group)
+            groups.append(tuple(sorted(group)))
+    return groups
 
 
 def subset_log_odds(context: SwapContext, edges: list[tuple[Any, Any]]) -> dict[int, Array]:
@@ -249,6 +281,27 @@ def find_fours(context: SwapContext) -> list[ScoredSwap]:
         for gap, (i, j, k, m) in zip(lost.tolist(), places, strict=True)
         if math.isfinite(gap)
     ]
+
+
+def find_complements(context: SwapContext) -> list[ScoredSwap]:
+    """Find swaps of the edges of a node k with a group: the present for the absent ones.
+
+    The quadratic is far from the likelihood of states that no row shows, so that it only excludes
+    what is hopeless.
+    """
+    found: list[ScoredSwap] = []
+    for group in (group for group in context.groups if len(group) <= MOST_GROUPED):
+        k = np.setdiff1d(np.arange(len(context.tied)), group)
+        edges = [(np.full_like(k, i), k) for i in group]
+        odds = subset_log_odds(context, edges)
+        table = np.array([np.broadcast_to(odds[key], k.shape) for key in range(len(odds))])
+        now = sum((context.coupling[i, k] != 0) * (1 << bit) for bit, i in enumerate(group))
+        lost = np.take_along_axis(table - table[::-1], now[None], axis=0)[0]
+        for m in np.flatnonzero((now > 0) & (lost <= MOST_LOSS)).tolist():
+            node = int(k[m])
+            swap = SwapCandidate(tuple((i, node) for i in group), (node, *group))
+            found.append((max(float(lost[m]), 0.0), swap))
+    return found
 
 
 def swap_blocks(swaps: list[SwapCandidate], blocks: Integers, n_nodes: int, k: int) -> Integers:

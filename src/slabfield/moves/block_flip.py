@@ -23,11 +23,11 @@ from slabfield.kernels.logistic import dot
 from slabfield.kernels.state_table import add_times, total_of
 from slabfield.moves.bounded_updates import leaves_support
 from slabfield.moves.chain_state import insert, remove
-from slabfield.moves.edge_gibbs import MOST_EDGES, Block, edge_at, log_odds_of, scale_of
+from slabfield.moves.edge_gibbs import Block, edge_at, log_odds_of, scale_of
 from slabfield.moves.particle_noise import MOST_SHARE, corrected_probability, noise_between
 
-# Nodes that three or more edges of one flip may span, at most
-MOST_NODES = 4
+# Edges of a random flip, at most, and nodes that three or more of them may span
+MOST_RANDOM, MOST_NODES = 4, 4
 # In place of the number of a scheduled block: any other block, with or without flips
 NOT_PLANNED, NO_FLIPS = -1, -2
 # Acceptance probability from which a flip is recorded as a candidate for the schedule
@@ -60,7 +60,7 @@ def choose_some(edges, listed, n_undecided, chosen, rng):
     Two edges are chosen to share a node, if possible. The choice does not depend on the state.
     """
     uniform = rng.random()
-    size = 1 if uniform < 0.25 else 2 if uniform < 0.75 else 3 if uniform < 0.9 else MOST_EDGES
+    size = 1 if uniform < 0.25 else 2 if uniform < 0.75 else 3 if uniform < 0.9 else MOST_RANDOM
     size = min(size, n_undecided)
     shuffle(listed[:n_undecided], 1 if size == 2 else size, rng)
     if size == 2:
@@ -103,10 +103,11 @@ def record_candidate(inclusion_stats, number, chosen, probability):
 
 
 @inner
-def may_flip(edges, chosen, inclusion, present):
+def may_flip(edges, chosen, planned, inclusion, present):
     """Whether no edge is forced or forbidden and, for three or more, the flip is allowed.
 
-    Three or more edges must not be all present or all absent, and may span at most four nodes.
+    Three or more edges must not be all present or all absent, and may span at most four nodes, if
+    the flip was not planned.
     """
     nodes, free, n_present = 0, True, 0
     for m in range(chosen.size):
@@ -120,7 +121,7 @@ def may_flip(edges, chosen, inclusion, present):
     while nodes:
         nodes &= nodes - 1
         count += 1
-    return 0 < n_present < chosen.size and count <= MOST_NODES
+    return 0 < n_present < chosen.size and (planned or count <= MOST_NODES)
 
 
 @inner
@@ -334,7 +335,7 @@ def flip_edges(
         else:
             size = choose_some(edges, block.undecided, n_undecided, block.chosen, rng)
         chosen = block.chosen[:size]
-        if not may_flip(edges, chosen, inclusion, present):
+        if not may_flip(edges, chosen, attempt < n_planned, inclusion, present):
             continue
         if not known:
             if not changed:

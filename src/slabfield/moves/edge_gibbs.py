@@ -47,7 +47,7 @@ from slabfield.moves.evidence_sums import (
 from slabfield.moves.particle_noise import MOST_SHARE, corrected_probabilities, noise_at
 
 # Edges per flip, at most
-MOST_EDGES = 4
+MOST_EDGES = 5
 # Absolute log odds up to which an edge counts as undecided
 UNDECIDED = 4.0
 
