@@ -96,7 +96,7 @@ def bayes_exact(n_rows: float) -> Settings:
 
 def default_exact() -> Settings:
     """Collapsed Gibbs sweeps with the exact likelihood."""
-    return Settings(engine="exact", scheme="collapsed", n_draws=1_000, thin=2, n_warmup=200)
+    return Settings(engine="exact", scheme="collapsed", n_draws=1_000, thin=1, n_warmup=200)
 
 
 def default_particles() -> Settings:

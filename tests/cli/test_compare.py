@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner, Result
 
-import slabfield
 from slabfield.cli.app import app
 from slabfield.cli.comparison_table import score_table
 from slabfield.datasets import make_block, make_ordinal
@@ -150,17 +149,20 @@ def test_the_table_of_real_data(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     command = [
         *(sys.executable, root / "benchmarks" / "real_data.py", "--sets", "nltcs", "--jobs", "1"),
-        *("--most-draws", "10"),
-        *("--out", page, "--work", tmp_path / "work"),
+        *("--minutes", "0.05", "--out", page, "--work", tmp_path / "work"),
     ]
-    source = str(Path(slabfield.__file__).parents[1])
-    environment = os.environ | {"PYTHONPATH": source, "SLABFIELD_DATA": str(tmp_path)}
+    environment = os.environ | {"SLABFIELD_DATA": str(tmp_path)}
     subprocess.run(command, env=environment, check=True, timeout=300, capture_output=True)
     text = page.read_text(encoding="utf-8")
-    assert "## nltcs: 12 columns, 40 test rows" in text
-    assert "or have 10 draws each" in text.replace("\n", " ")
-    assert all(f"| {method}" in text for method in METHODS)
+    assert "## nltcs: 12 columns, 80 training rows, 40 test rows" in text
+    methods = ("slabfield, mixture of draws", "slabfield, one field", "L1 pseudo-likelihood")
+    assert all(f"| {method} " in text for method in (*methods, "Chow-Liu tree"))
+    assert "| nltcs | 12 | 80 | exact |" in text
+    assert "## Effective draws per CPU second\n\nNot run." in text
+    assert "finite on 1 of 1 tables" in text.replace("\n", " ")
     del environment["SLABFIELD_DATA"]
+    subprocess.run([*command, "--page-only"], env=environment, check=True, capture_output=True)
+    assert page.read_text(encoding="utf-8") == text
     failed = subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
     assert failed.returncode == 1
     assert "SLABFIELD_DATA" in failed.stderr

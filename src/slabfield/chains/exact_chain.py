@@ -31,9 +31,11 @@ Levels = Sequence[int]
 # States of the chain to which the quadratic surrogate is fitted
 SURROGATE_STATES = 32
 # Sweeps before each of these states
-SWEEPS_PER_STATE = 4
+SWEEPS_PER_STATE = 3
+# Share of sweeps that surrogate transitions replace until their acceptance rate is known
+FIRST_SHARE = 0.5
 # Acceptance rates that surrogate transitions must exceed, and the share of sweeps they then replace
-TRANSITION_RATES = ((0.4, 0.5), (0.05, 0.25))
+TRANSITION_RATES = ((0.65, 0.8), (0.35, 0.5), (0.05, 0.25))
 
 
 def start(
@@ -71,7 +73,7 @@ def with_surrogate(engine: ExactBlocks, chain: CollapsedChain, parts_left: int) 
     problem, surrogate = chain.problem, engine.surrogate
     if parts_left not in (0, 2):
         return engine
-    probability = TRANSITION_RATES[0][1]
+    probability = FIRST_SHARE
     if parts_left == 0:
         proposed, accepted = surrogate.count
         probability = next(

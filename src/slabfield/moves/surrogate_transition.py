@@ -2,9 +2,9 @@ r"""Surrogate transitions (Liu 2001): all edges, couplings and biases of a small
 
 With many rows, N log Z is nearly quadratic around the posterior mean. With a quadratic surrogate in
 its place, the couplings of any structure are normal, and their evidence and draws are cheap: edges
-enter and leave with all couplings and biases integrated out. The result of one scan of such updates
-is a Metropolis proposal; its acceptance ratio compares the true N log Z with the surrogate, at the
-proposal and at the present state (equation 29).
+enter and leave with all couplings and biases integrated out. The result of a few scans of such
+updates is a Metropolis proposal; its acceptance ratio compares the true N log Z with the surrogate,
+at the proposal and at the present state (equation 29).
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from slabfield.moves.edge_gibbs import count_learned, log_odds_of
 
 # Largest absolute parameter for surrogate transitions: beyond it sums over states lose precision
 MOST_PARAMETER = 100.0
+# Scans under the surrogate per transition: cheap, beside the partition function
+SCANS = 4
 
 
 @inner
@@ -60,7 +62,7 @@ def fill_regression(surrogate, sums, state, slab_precision):
 def gibbs_scan(surrogate, prior, counts, log_precision, rng):
     """Draw the presence of every edge once, under the surrogate.
 
-    The order is random, which makes the scan reversible.
+    The order is random, which makes one scan, and any number of them, reversible.
     """
     table, inside, order = surrogate.table, surrogate.present, surrogate.order
     last, count, inclusion = table.shape[0] - 1, counts[0], prior.inclusion
@@ -82,6 +84,7 @@ def gibbs_scan(surrogate, prior, counts, log_precision, rng):
             sweep_out(table, alpha, surrogate.row, included)
             inside[alpha] = included
             count = others + (1 if learned and included else 0)
+    counts[0] = count
 
 
 @inner
@@ -128,7 +131,7 @@ def surrogate_transition(engine, sums, prior, state, block, rng):
 
 @surrogate_transition.register(ExactBlocks)
 def surrogate_metropolis(engine, sums, prior, state, block, rng):
-    """Propose the result of one scan under the surrogate; accept by the true partition function."""
+    """Propose the result of scans under the surrogate; accept by the true partition function."""
     if (
         rng.random() >= engine.transition_probability
         or beyond_bound(state.bias)
@@ -139,7 +142,8 @@ def surrogate_metropolis(engine, sums, prior, state, block, rng):
     slab_precision = state.hyper[1] ** -2
     count_learned(prior.inclusion, state.present, counts)
     fill_regression(surrogate, sums, state, slab_precision)
-    gibbs_scan(surrogate, prior, counts, math.log(slab_precision), rng)
+    for _ in range(SCANS):
+        gibbs_scan(surrogate, prior, counts, math.log(slab_precision), rng)
     n = draw_field(surrogate, rng)
     surrogate.count[0] += 1
     if n < 0 or beyond_bound(surrogate.bias) or beyond_bound(surrogate.coupling):
