@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 DOCS := $(VENV)/.installed-docs
 
 .PHONY: help demo demo-images docs gallery test test-slow calibration lint types bench lattice scale accuracy mnist realdata \
-	ordinal-fields pseudo-evidence torture bad-input degenerate one-hot fuzz soak reproduce reproduction clean
+	single-field ordinal-fields pseudo-evidence torture bad-input degenerate one-hot fuzz soak reproduce reproduction clean
 .DEFAULT_GOAL := help
 
 help:
@@ -30,7 +30,10 @@ help:
 	@echo "make ordinal-fields"
 	@echo "                larger ordinal fields: known truth, cost of levels; writes docs/ordinal-fields.md (long)"
 	@echo "make mnist      what auto returns on images, beside pseudo; writes docs/mnist.md (long)"
-	@echo "make realdata   slabfield and its rivals on real data; writes docs/real-data.md (long)"
+	@echo "make realdata   slabfield and its rivals on real data; writes docs/real-data.md (long);"
+	@echo "                with BEFORE=commit also its speed before and after that commit"
+	@echo "make single-field"
+	@echo "                the single field beside L1 and the mixture; writes docs/single-field.md (long)"
 	@echo "make pseudo-evidence"
 	@echo "                Bayes factors under the pseudo-likelihood; writes docs/pseudo-likelihood.md"
 	@echo "make torture    runs killed 200 times and resumed; writes docs/recovery.md"
@@ -110,7 +113,10 @@ mnist: $(STAMP)
 	$(BIN)/python benchmarks/mnist.py
 
 realdata: $(STAMP)
-	$(BIN)/python benchmarks/real_data.py
+	$(BIN)/python benchmarks/real_data.py $(if $(BEFORE),--before $(BEFORE))
+
+single-field: $(STAMP)
+	$(BIN)/python benchmarks/single_field.py
 
 pseudo-evidence: $(STAMP)
 	$(BIN)/python benchmarks/pseudo_bayes_factors.py

@@ -1,113 +1,151 @@
-"""slabfield untuned beside rivals tuned by cross-validation, on real data: docs/real-data.md.
+"""slabfield with its defaults on real tables, beside rivals: writes docs/real-data.md.
 
-Run by ``make realdata``; the data are in the folder that SLABFIELD_DATA names. Each method on each
-data set is one task, kept on disk when it is done, so that an interrupted run goes on.
+Run by ``make realdata``; the data are in the folder that SLABFIELD_DATA names. There are four parts
+(``--parts``): fits until converged (``fits``), other methods (``rivals``), runs four times as long
+(``long``), and the speed of another commit (``rates``, with ``--before COMMIT``). Each fit is one
+piece, kept on disk when it is done, so that an interrupted run goes on. The page has all pieces
+that are there, and says which were not run; ``--page-only`` writes it without running any.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import textwrap
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from slabfield.reproduce.cache import Piece
-from slabfield.reproduce.comparison import SLABFIELD, estimators, score_file
-from slabfield.reproduce.scale import SCALES
-from slabfield.reproduce.workbench import Workbench
-from timing import setting, table
+from real_page import page
+from real_pieces import PSEUDO, ROOT, SLABFIELD, SOURCE, Pieces, fits_of, rivals_of
+from real_tables import SEED, SOURCES
+from two_commits import checkout
 
-ROOT = Path(__file__).parents[1]
-SETS = ("nltcs", "plants", "bnetflix", "dna")
-N_TRAIN = 1_000
-SEED = 1
-PSEUDO = "slabfield on the pseudo-likelihood"
-
-
-def pieces_of(file: Path, options: argparse.Namespace) -> dict[str, Piece]:
-    """Return all methods on one data set; slabfield also on the faster likelihood."""
-    length = [("n_draws", "auto"), ("max_draws", options.most_draws)]
-    arguments = {
-        "file": str(file), "n_train": N_TRAIN, "n_test": options.test_rows, "seed": SEED,
-        "settings": length,
-    }  # fmt: skip
-    pieces = {
-        name: Piece(score_file, {**arguments, "method": name}) for name in estimators(SEED, 1)
-    }
-    fast = {**arguments, "method": SLABFIELD, "settings": [*length, ("likelihood", "pseudo")]}
-    return {SLABFIELD: pieces.pop(SLABFIELD), PSEUDO: Piece(score_file, fast), **pieces}
+LONG_SETS = ("nltcs", "wenchuan_binary", "bnetflix", "bfi")
+LONGER, LONG_SEED = 4, 2
+# So many that only convergence or the time ends a run
+MOST_DRAWS = 100_000
 
 
-def section(name: str, results: dict[str, dict], shape: tuple[int, int]) -> str:
-    rows = []
-    for label, found in results.items():
-        for k, method in enumerate(found["method"]):
-            shown = str(method).replace(SLABFIELD, label) if SLABFIELD in str(method) else method
-            note = "" if found["converged"] else " (not converged)"
-            likelihood = f"{found['cll'][k]:.3f} ± {found['cll_error'][k]:.3f}"
-            rows.append((
-                -found["cll"][k], f"{shown}{note}", likelihood, f"{found['pll'][k]:.3f}",
-                f"{found['density'][k]:.3f}", f"{found['cpu_seconds'][k]:.1f}",
-            ))  # fmt: skip
-    head = (
-        "method", "conditional log-likelihood", "pseudo-log-likelihood", "density", "CPU seconds"
-    )  # fmt: skip
-    body = table(head, [row[1:] for row in sorted(rows)])
-    return f"## {name}: {shape[1]} columns, {shape[0]:,} test rows\n\n{body}\n"
+def settings_of(method: str, options: argparse.Namespace, **given: Any) -> dict[str, Any]:
+    """Parameters of slabfield: defaults, but for the seed, the length and what is given."""
+    likelihood = {"likelihood": "pseudo"} if method == PSEUDO else {}
+    return {"random_state": SEED, "n_jobs": options.jobs, **likelihood, **given}
+
+
+def run_fits(pieces: Pieces, options: argparse.Namespace) -> None:
+    """Fit every table until the chains have converged, or the time is over."""
+    length = {"max_draws": MOST_DRAWS, "time_budget": 60 * options.minutes}
+    for name in options.sets:
+        for method in fits_of(name):
+            settings = settings_of(method, options, **length)
+            pieces.make(pieces.fit(name, method), "run", name, settings=settings, scored=True)
+
+
+def run_rivals(pieces: Pieces, options: argparse.Namespace) -> None:
+    """Fit the other methods."""
+    for name in options.sets:
+        for method in rivals_of(name):
+            pieces.make(
+                pieces.rival(name, method), "rival", name, method=method, seed=SEED,
+                has_levels=SOURCES[name].has_levels,
+            )  # fmt: skip
+
+
+def run_long(pieces: Pieces, options: argparse.Namespace) -> None:
+    """Repeat runs with four times the draws, and another seed."""
+    for name in options.long_sets:
+        first = pieces.read(pieces.fit(name, SLABFIELD))
+        if name in options.sets and first is not None:
+            n_draws = LONGER * first["n_draws"]
+            settings = settings_of(SLABFIELD, options, random_state=LONG_SEED, n_draws=n_draws)
+            pieces.make(pieces.long(name), "run", name, settings=settings, scored=False)
+
+
+@contextmanager
+def sources_of(commit: str) -> Iterator[Path]:
+    """Check a commit out for a while, and return the folder of its sources."""
+    with tempfile.TemporaryDirectory() as folder:
+        tree = checkout(commit, Path(folder, "before"))
+        try:
+            yield tree / "src"
+        finally:
+            subprocess.run(["git", "worktree", "remove", "--force", tree], cwd=ROOT, check=True)
+
+
+def run_rates(pieces: Pieces, options: argparse.Namespace) -> None:
+    """Fit with a fixed number of draws before and after a commit; each goes first in turns."""
+    with sources_of(pieces.before) as before:
+        trees = [("before", before), ("after", SOURCE)]
+        for name in options.sets:
+            for k, seed in enumerate(options.seeds):
+                length = {"random_state": seed, "n_draws": SOURCES[name].rate_draws}
+                settings = settings_of(SLABFIELD, options, **length)
+                for tree, source in trees[:: -1 if k % 2 else 1]:
+                    file = pieces.rate(name, tree, seed)
+                    pieces.make(file, "rate", name, source, settings=settings)
+
+
+PARTS = {"fits": run_fits, "rivals": run_rivals, "long": run_long, "rates": run_rates}
 
 
 def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sets", nargs="+", default=SETS, choices=SETS)
-    parser.add_argument("--most-draws", type=int, default=500)
-    parser.add_argument("--test-rows", type=int, default=1_000_000)
-    parser.add_argument("--jobs", type=int, default=-1)
+    parser.add_argument("--sets", nargs="+", default=list(SOURCES), choices=SOURCES)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, help="by default all that can be run")
+    parser.add_argument("--before", metavar="COMMIT", help="whose speed is compared with")
+    parser.add_argument("--minutes", type=float, default=15.0, help="wall time of a run")
+    parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2], help="of rates")
+    parser.add_argument("--long-sets", nargs="+", default=LONG_SETS, choices=SOURCES)
+    parser.add_argument("--jobs", type=int, default=2, help="chains at a time")
+    parser.add_argument("--page-only", action="store_true", help="run nothing")
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "real-data.md")
     parser.add_argument("--work", type=Path, default=ROOT / "slabfield-realdata")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.parts is None:
+        options.parts = [part for part in PARTS if part != "rates" or options.before]
+    if "rates" in options.parts and not options.before and not options.page_only:
+        parser.error("rates needs --before COMMIT, whose speed is compared with")
+    return options
 
 
-def main() -> None:
-    options = read_options()
+def known_commit(options: argparse.Namespace) -> str:
+    """Return the commit that is compared with: the one given, or that of the last run with one."""
+    record = options.work / "before.txt"
+    if options.before:
+        command = ["git", "rev-parse", "--short=7", f"{options.before}^{{commit}}"]
+        found = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+        record.parent.mkdir(parents=True, exist_ok=True)
+        record.write_text(found.stdout.strip())
+    return record.read_text() if record.exists() else ""
+
+
+def run(pieces: Pieces, options: argparse.Namespace) -> None:
+    """Run what is asked for and not there yet."""
     folder = os.environ.get("SLABFIELD_DATA")
     if not folder:
         raise SystemExit(
             "The data must be in the folder that SLABFIELD_DATA names, as debd/nltcs.npz and so "
             "on; it is not set. Set it, and run again."
         )
-    bench = Workbench(SCALES["paper"], options.work, options.jobs)
-    tasks = {
-        name: pieces_of(Path(folder) / "debd" / f"{name}.npz", options) for name in options.sets
-    }
-    bench.finish([piece for some in tasks.values() for piece in some.values()], "real data")
-    sections = []
-    for name, some in tasks.items():
-        results = dict(zip(some, bench.results(list(some.values()), name), strict=True))
-        sections.append(section(name, results, shape_of(folder, name, options.test_rows)))
-    text = "\n".join([head(options), setting() + "\n", *sections])
+    options.sets = pieces.write_tables(options.sets, Path(folder).resolve())
+    for part in options.parts:
+        PARTS[part](pieces, options)
+
+
+def main() -> None:
+    options = read_options()
+    pieces = Pieces(options.work.resolve(), options.minutes, known_commit(options))
+    asked = list(options.sets)
+    if not options.page_only:
+        run(pieces, options)
+    text = page(pieces, asked, options.seeds, [n for n in options.long_sets if n in asked])
     options.out.write_text(text, encoding="utf-8")
     print(text)
-
-
-def shape_of(folder: str, name: str, most: int) -> tuple[int, int]:
-    import numpy as np
-
-    with np.load(Path(folder) / "debd" / f"{name}.npz") as kept:
-        n_rows, n_columns = kept["test"].shape
-    return min(n_rows, most), n_columns
-
-
-def head(options: argparse.Namespace) -> str:
-    text = (
-        f"Made by `make realdata` (`benchmarks/real_data.py`). All methods learn from the first "
-        f"{N_TRAIN:,} training rows. slabfield is not tuned; it runs until its four chains have "
-        f"converged (`n_draws='auto'`), or have {options.most_draws:,} draws each. The strengths "
-        "of the L1 methods are chosen by five-fold cross-validation, and their CPU time has that "
-        "in it. Likelihoods are means over test rows, higher is better: of a random group of nine "
-        "columns given the others (± a standard error), and of every column given the others, "
-        "summed. CPU seconds are of the fit, all chains together."
-    )
-    return f"# Real data\n\n{textwrap.fill(text, 100, break_on_hyphens=False)}\n"
+    if pieces.failed:
+        raise SystemExit(f"these failed, with errors above: {', '.join(pieces.failed)}")
 
 
 if __name__ == "__main__":
