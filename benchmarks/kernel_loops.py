@@ -13,7 +13,7 @@ from slabfield.likelihood.protocols import advance, leave_block, open_block, tre
 from slabfield.moves.absent_edges import update_absent
 from slabfield.moves.block_flip import flip_edges, list_undecided
 from slabfield.moves.block_sweep import list_edges
-from slabfield.moves.edge_gibbs import count_learned, update_biases, update_edges
+from slabfield.moves.edge_gibbs import update_biases, update_edges
 
 
 @jit
@@ -67,7 +67,6 @@ def repeat_block(sums, prior, state, saved, block, start, k, inclusion_stats, rn
     n_edges = list_edges(block, state.bias.size, k, k, True, True)
     for _ in range(times):
         go_back(state, saved)
-        count_learned(prior.inclusion, state.present, block.counts)
         block.table[:] = start
         update_edges(sums, prior, state, block, k, n_edges, 1.0, inclusion_stats, rng)
         update_biases(sums, prior, state, block, k, 0, k, rng)
@@ -79,7 +78,6 @@ def repeat_flips(sums, prior, state, saved, block, start, k, plan, inclusion_sta
     n_edges = list_edges(block, state.bias.size, k, k, True, True)
     for _ in range(times):
         go_back(state, saved)
-        count_learned(prior.inclusion, state.present, block.counts)
         block.table[:] = start
         n_undecided = list_undecided(block.edges, n_edges, plan.undecided, block.undecided)
         flip_edges(
@@ -90,7 +88,6 @@ def repeat_flips(sums, prior, state, saved, block, start, k, plan, inclusion_sta
 
 @jit
 def repeat_rare(engine, sums, prior, state, block, plan, inclusion_stats, rng, times):
-    count_learned(prior.inclusion, state.present, block.counts)
     for _ in range(times):
         update_absent(engine, sums, prior, state, block, plan, inclusion_stats, rng)
 

@@ -17,9 +17,9 @@ from slabfield.kernels.univariate import (
 )
 from slabfield.likelihood.protocols import advance, leave_block, log_ratio, open_block
 from slabfield.moves.block_flip import flip_edges, list_undecided, shuffle
-from slabfield.moves.block_sweep import count_learned, full_sweep, list_edges, planned_sweep
+from slabfield.moves.block_sweep import full_sweep, list_edges, planned_sweep
 from slabfield.moves.edge_gibbs import update_biases, update_edges
-from slabfield.moves.hyperparameters import draw_hyper
+from slabfield.moves.hyperparameters import draw_hyper, overrelax_hyper
 from slabfield.moves.langevin import adjusted_langevin_step
 from slabfield.moves.reversible_jump import jump_sequentially
 
@@ -97,23 +97,18 @@ def take_block(state, block, rng):
     return k, list_edges(block, n_nodes, k, k, True, True)
 
 
-# Moves that integrate p0 out leave it out of date: draw it before comparing it with the structure
-
-
 @jit
 def step_edges(engine, sums, prior, group_start, state, block, plan, inclusion_stats, n, rng):
-    count_learned(prior.inclusion, state.present, block.counts)
     for _ in range(n):
         k, n_edges = take_block(state, block, rng)
         open_block(engine, state, block.nodes, block.table)
         update_edges(sums, prior, state, block, k, n_edges, 1.0, inclusion_stats, rng)
         leave_block(engine, state, block.nodes, block.table, rng)
-    draw_hyper(state, prior, block.counts[1], group_start, rng)
+    overrelax_hyper(state, prior, np.isnan(prior.inclusion).sum(), group_start, rng)
 
 
 @jit
 def step_swaps(engine, sums, prior, group_start, state, block, plan, inclusion_stats, n, rng):
-    count_learned(prior.inclusion, state.present, block.counts)
     for _ in range(n):
         k, n_edges = take_block(state, block, rng)
         open_block(engine, state, block.nodes, block.table)
@@ -123,7 +118,7 @@ def step_swaps(engine, sums, prior, group_start, state, block, plan, inclusion_s
             plan, inclusion_stats, rng,
         )  # fmt: skip
         leave_block(engine, state, block.nodes, block.table, rng)
-    draw_hyper(state, prior, block.counts[1], group_start, rng)
+    overrelax_hyper(state, prior, np.isnan(prior.inclusion).sum(), group_start, rng)
 
 
 @jit
@@ -139,14 +134,14 @@ def step_biases(engine, sums, prior, group_start, state, block, plan, inclusion_
 def step_full(engine, sums, prior, group_start, state, block, plan, inclusion_stats, n, rng):
     for _ in range(n):
         full_sweep(engine, sums, prior, state, block, plan, inclusion_stats, rng)
-    draw_hyper(state, prior, block.counts[1], group_start, rng)
+    overrelax_hyper(state, prior, np.isnan(prior.inclusion).sum(), group_start, rng)
 
 
 @jit
 def step_planned(engine, sums, prior, group_start, state, block, plan, inclusion_stats, n, rng):
     for _ in range(n):
         planned_sweep(engine, sums, prior, state, block, plan, inclusion_stats, rng)
-    draw_hyper(state, prior, block.counts[1], group_start, rng)
+    overrelax_hyper(state, prior, np.isnan(prior.inclusion).sum(), group_start, rng)
 
 
 @jit

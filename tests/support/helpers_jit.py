@@ -1,7 +1,10 @@
 """Compiled loops that the tests of the sampler call."""
 
+import numpy as np
+
 from slabfield._jit import jit
-from slabfield.moves.hyperparameters import draw_gamma_above
+from slabfield.moves.hyperparameters import draw_gamma_above, overrelax_hyper
+from slabfield.moves.particle_noise import draw_presence
 from slabfield.moves.reversible_jump import jump_in_parallel
 
 
@@ -36,3 +39,23 @@ def many_gamma_draws(shape, least, values, rng):
     """Fill in draws from the standard Gamma distribution restricted to at least ``least``."""
     for k in range(values.size):
         values[k] = draw_gamma_above(shape, least, rng)
+
+
+@jit
+def overrelax_many(state, prior, group_start, before, rng):
+    """Overrelax p0 and the precision of the slab once from each of the given pairs."""
+    after = np.empty_like(before)
+    for t in range(len(before)):
+        state.hyper[0], state.hyper[1] = before[t, 0], before[t, 1] ** -0.5
+        overrelax_hyper(state, prior, prior.inclusion.size, group_start, rng)
+        after[t, 0], after[t, 1] = state.hyper[0], state.hyper[1] ** -2
+    return after
+
+
+@jit
+def draw_presences(present, odds, probability, visit, n, rng):
+    """How often an edge is present after n updates from the same state."""
+    found = 0
+    for _ in range(n):
+        found += draw_presence(present, odds, probability, False, visit, rng)
+    return found

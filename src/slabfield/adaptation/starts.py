@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from slabfield.models.protocol import Model
 from slabfield.moves.chain_state import ChainState, insert, new_state, remove
+from slabfield.moves.hyperparameters import LEAST_P0, MOST_P0
 from slabfield.problem import Problem
 
 KINDS = ("pseudo", "empty", "half", "random")
@@ -91,6 +92,16 @@ def remove_free(
         if problem.prior.inclusion[alpha] != 1.0 and rng.random() < share:
             remove(state, int(alpha))
             state.coupling[problem.model.group(int(alpha))] = 0.0
+
+
+def draw_start_p0(state: ChainState, problem: Problem, rng: np.random.Generator) -> None:
+    """Draw p0 given the edges of a start, since edges are drawn given p0."""
+    prior = problem.prior
+    if prior.learned.any():
+        ones = int(state.present[prior.learned].sum())
+        zeros = int(prior.learned.sum()) - ones
+        drawn = rng.beta(prior.beta_a + ones, prior.beta_b + zeros)
+        state.hyper[0] = min(max(drawn, LEAST_P0), MOST_P0)
 
 
 def zero_momentum(state: ChainState) -> ChainState:

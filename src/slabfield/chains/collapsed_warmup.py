@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from slabfield.adaptation.starts import kind_of
+from slabfield.adaptation.starts import draw_start_p0, kind_of
 from slabfield.chains import exact_chain, particle_chain, pseudo_chain
 from slabfield.chains.chunks import chunks
 from slabfield.chains.collapsed_chain import CollapsedChain, CollapsedEngine, run_sweeps
@@ -35,6 +35,7 @@ def start_collapsed(
     """Return a chain at a start of the given kind (see :mod:`slabfield.adaptation.starts`)."""
     chain = ENGINES[settings.engine].start(problem, settings, rng, kind)
     check_engine(chain.engine, (advance, refresh_data, *requirements(chain.engine)))
+    draw_start_p0(chain.state, problem, rng)
     advance_engine(chain.engine, chain.state, rng)
     return chain
 

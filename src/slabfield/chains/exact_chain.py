@@ -35,7 +35,7 @@ SWEEPS_PER_STATE = 3
 # Share of sweeps that surrogate transitions replace until their acceptance rate is known
 FIRST_SHARE = 0.5
 # Acceptance rates that surrogate transitions must exceed, and the share of sweeps they then replace
-TRANSITION_RATES = ((0.65, 0.8), (0.35, 0.5), (0.05, 0.25))
+TRANSITION_RATES = ((0.65, 0.8), (0.45, 0.5), (0.33, 0.25))
 
 
 def start(

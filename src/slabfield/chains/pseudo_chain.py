@@ -17,7 +17,7 @@ from slabfield.adaptation.block_schedule import (
     make_plan,
     planned,
 )
-from slabfield.adaptation.starts import start_from_data
+from slabfield.adaptation.starts import draw_start_p0, start_from_data
 from slabfield.chains.collapsed_chain import CollapsedChain, run_sweeps, with_new_stats
 from slabfield.chains.engine_parts import row_parts
 from slabfield.configuration import Settings
@@ -89,6 +89,7 @@ def pseudo_pilot(problem: Problem, rng: np.random.Generator) -> CollapsedChain:
         problem = problem._replace(sums=own)
     settings = Settings(engine="pseudo", scheme="collapsed", thin=1)
     chain = start(problem, settings, rng, "empty")
+    draw_start_p0(chain.state, problem, rng)
     advance_engine(chain.engine, chain.state, rng)
     run_sweeps(chain, PILOT_SWEEPS)
     chain = adapt(chain, 0)

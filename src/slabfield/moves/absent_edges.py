@@ -27,8 +27,9 @@ from slabfield.likelihood.node_conditionals import (
 from slabfield.likelihood.protocols import leave_block, open_block
 from slabfield.moves.block_flip import shuffle
 from slabfield.moves.bounded_updates import MOST_WIDTH
-from slabfield.moves.edge_gibbs import log_odds_of, scale_of, update_edges
+from slabfield.moves.edge_gibbs import scale_of, update_edges
 from slabfield.moves.evidence_sums import add_evidence
+from slabfield.moves.hyperparameters import log_odds
 from slabfield.moves.particle_noise import corrected_probability
 
 # Screened inclusion probability from which an edge is always visited
@@ -117,7 +118,7 @@ def update_all_absent(engine, sums, prior, state, block, plan, inclusion_stats, 
     Then all particles are swept once: small changes of couplings have not yet redrawn any.
     """
     n_nodes, order = state.bias.size, block.order
-    inclusion, present, covered, counts = prior.inclusion, state.present, plan.covered, block.counts
+    inclusion, present, covered, p0 = prior.inclusion, state.present, plan.covered, state.hyper[0]
     outdated, partner, conditional = (
         engine.work.outdated,
         engine.work.partner,
@@ -152,9 +153,7 @@ def update_all_absent(engine, sums, prior, state, block, plan, inclusion_stats, 
                     u, v = data_mean[j], data_mean[i]
                     linear = data_sum[alpha] - u * bias_sum[i] - v * bias_sum[j]
                     linear += bias_precision * (u * bias[i] + v * bias[j])
-                    prior_odds = log_odds_of(
-                        inclusion, counts, alpha, counts[0], prior.beta_a, prior.beta_b
-                    )
+                    prior_odds = log_odds(inclusion, p0, alpha)
                     group_products(conditional[layer, i], conditional[layer, j], products)
                     probability, noise, narrow = screen_edge(
                         products, conditional_sums[layer, i], conditional_sums[layer, j],
@@ -167,9 +166,8 @@ def update_all_absent(engine, sums, prior, state, block, plan, inclusion_stats, 
                         )
                     if rng.random() >= visit:
                         add_evidence(
-                            evidence_sums, inclusion, counts, alpha, counts[0], prior.beta_a,
-                            prior.beta_b, probability, 1.0 - probability,
-                        )  # fmt: skip
+                            evidence_sums, inclusion, p0, alpha, probability, 1.0 - probability
+                        )
                         continue
                 update_one(
                     engine, sums, prior, state, block, inclusion_stats, alpha, i, j, screened,

@@ -20,8 +20,8 @@ from slabfield.likelihood.level_particles import LevelParticles, sweep_all, writ
 from slabfield.likelihood.protocols import leave_block, open_block
 from slabfield.moves.absent_edges import ALWAYS_VISIT, LARGE_CHANGE, update_absent
 from slabfield.moves.block_flip import shuffle
-from slabfield.moves.edge_gibbs import log_odds_of
 from slabfield.moves.evidence_sums import record_visit
+from slabfield.moves.hyperparameters import log_odds
 from slabfield.moves.level_gibbs import (
     centered_sum,
     level_edge_at,
@@ -87,9 +87,7 @@ def screen_level_edge(engine, sums, prior, state, block, edge, n):
             evidence += 0.5 * gradient * gradient / curvature
             evidence += 0.5 * math.log(slab / curvature) - 0.5 * math.log1p(shift)
             noise += variance * (gradient / curvature) ** 2 / (1.0 + shift)
-    odds = evidence + log_odds_of(
-        prior.inclusion, block.counts, edge.number, block.counts[0], prior.beta_a, prior.beta_b
-    )
+    odds = evidence + log_odds(prior.inclusion, state.hyper[0], edge.number)
     probability, absence = corrected_probabilities(odds, noise)
     return probability, absence, noise
 
@@ -126,7 +124,7 @@ def update_absent_levels(engine, sums, prior, state, block, plan, inclusion_stat
                     visit = min(visit, 1.0)
                 if rng.random() >= visit:
                     record_visit(
-                        inclusion_stats, prior, block.counts, alpha, block.counts[0], probability,
+                        inclusion_stats, prior.inclusion, state.hyper[0], alpha, probability,
                         absence,
                     )  # fmt: skip
                     continue

@@ -23,7 +23,8 @@ from slabfield.kernels.logistic import dot
 from slabfield.kernels.state_table import add_times, total_of
 from slabfield.moves.bounded_updates import leaves_support
 from slabfield.moves.chain_state import insert, remove
-from slabfield.moves.edge_gibbs import Block, edge_at, log_odds_of, scale_of
+from slabfield.moves.edge_gibbs import Block, edge_at, scale_of
+from slabfield.moves.hyperparameters import log_odds
 from slabfield.moves.particle_noise import MOST_SHARE, corrected_probability, noise_between
 
 # Edges of a random flip, at most, and nodes that three or more of them may span
@@ -311,18 +312,17 @@ def flip_edges(
     First come the flips scheduled for block ``number``, then random sets of undecided edges.
 
     Parameters that stay keep their standardized distances from the mode of the Laplace
-    approximation, those that enter get normal ones. The proposal is accepted by Barker's rule with
-    the log odds of equation 23; if the conditional is nearly normal, these are the log ratio of two
-    marginal likelihoods. Edges forced or forbidden are never flipped. ``features`` describes nodes
-    with levels, and is not used for binary ones.
+    approximation, those that enter get normal ones. The proposal is accepted with the log odds of
+    equation 23, by Metropolis's rule, or by Barker's where they are noisy; if the conditional is
+    nearly normal, they are the log ratio of two marginal likelihoods. Edges forced or forbidden are
+    never flipped. ``features`` describes nodes with levels, and is not used for binary ones.
     """
     edges, laplace, start = block.edges, block.laplace, block.start
     groups, before = block.residual[0], block.residual[1]
-    present, inclusion, counts = state.present, prior.inclusion, block.counts
+    present, inclusion, p0 = state.present, prior.inclusion, state.hyper[0]
     n_groups, order, now, normal = table.shape[1], laplace.order, laplace.now, laplace.normal
     values, weights, tilt, power = laplace.features, laplace.weights, laplace.tilt, laplace.power
     scratch, n_rows, n_cells = laplace.scratch, sums.n_rows, table.shape[0]
-    prior_a, prior_b = prior.beta_a, prior.beta_b
     known, changed, log_density_now, n_biases, n_all = False, False, 0.0, 0, 0
     first, n_planned = 0, 0
     if number >= 0:
@@ -362,7 +362,7 @@ def flip_edges(
                 for q in range(start[e], start[e + 1]):
                     order[n_stay] = q
                     n_stay += 1
-        n_old, n_new, count = n_stay, n_stay, counts[0]
+        n_old, n_new = n_stay, n_stay
         odds, log_slabs = -log_density_now, 0.0
         laplace.mode[1, :n_all] = laplace.mode[0, :n_all]
         for m in range(size):
@@ -373,8 +373,7 @@ def flip_edges(
                     n_old += 1
                     laplace.mode[1, q] = 0.0
                 log_slabs -= (end - begin) * math.log(slab_precision_of(state, end - begin))
-                count -= 1 if math.isnan(inclusion[alpha]) else 0
-                odds -= log_odds_of(inclusion, counts, alpha, count, prior_a, prior_b)
+                odds -= log_odds(inclusion, p0, alpha)
         odds += factorize(laplace.neg_hessian[0], order, n_old, laplace.factor)
         for a in range(n_old):
             total = 0.0
@@ -399,8 +398,7 @@ def flip_edges(
                     laplace.shift[n_new] = 0.0
                     n_new += 1
                 log_slabs += (end - begin) * math.log(slab_precision_of(state, end - begin))
-                odds += log_odds_of(inclusion, counts, alpha, count, prior_a, prior_b)
-                count += 1 if math.isnan(inclusion[alpha]) else 0
+                odds += log_odds(inclusion, p0, alpha)
         odds -= newton_mode(laplace, n_all, n_new, n_rows, laplace.mode[1], laplace.neg_hessian[1])
         odds += 0.5 * log_slabs
         if odds == math.inf:
@@ -426,6 +424,8 @@ def flip_edges(
             and inclusion_stats.flip_probability.size > 0
         ):
             record_candidate(inclusion_stats, number, chosen, probability)
+        if n_groups == 1:
+            probability = math.exp(min(odds, 0.0))
         if rng.random() >= probability:
             continue
         if n_groups > 1:
@@ -434,7 +434,6 @@ def flip_edges(
             log_density_of(block, features, sums, prior, state, laplace.values, new_sum, k, n_edges)
         store_parameters(block, features, state, k, n_edges)
         accept(state, block, table, n_all, chosen)
-        counts[0] = count
         known, changed = False, True
     return changed
 

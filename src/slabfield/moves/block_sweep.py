@@ -31,7 +31,7 @@ from slabfield.moves import level_flip as level_flip
 from slabfield.moves import pseudo_edge_gibbs
 from slabfield.moves.absent_edges import update_absent
 from slabfield.moves.block_flip import NO_FLIPS, NOT_PLANNED, flip_edges, list_undecided, shuffle
-from slabfield.moves.edge_gibbs import count_learned, scale_of, update_biases, update_edges
+from slabfield.moves.edge_gibbs import scale_of, update_biases, update_edges
 from slabfield.moves.level_gibbs import update_level_biases, update_level_edges
 from slabfield.moves.level_pseudo_gibbs import update_level_row_biases, update_level_row_edges
 from slabfield.moves.surrogate_transition import surrogate_transition
@@ -158,7 +158,6 @@ def planned_sweep(engine, sums, prior, state, block, plan, inclusion_stats, rng)
     """
     n_nodes, k = block.order.size, block.nodes.size
     last = n_bias_updates(engine, k)
-    count_learned(prior.inclusion, state.present, block.counts)
     for m in range(plan.blocks.shape[0]):
         block.nodes[:] = plan.blocks[m]
         n_edges = list_edges(block, n_nodes, k, k, True, True)
@@ -209,7 +208,6 @@ def full_sweep(engine, sums, prior, state, block, plan, inclusion_stats, rng):
     """
     order, most = block.order, block.nodes.size
     n_nodes = order.size
-    count_learned(prior.inclusion, state.present, block.counts)
     begin_sweep(engine, state)
     shuffle(order, n_nodes, rng)
     bring_together(order, plan.together)

@@ -44,7 +44,13 @@ from slabfield.moves.evidence_sums import (
     add_indicator,
     new_evidence_sums,
 )
-from slabfield.moves.particle_noise import MOST_SHARE, corrected_probabilities, noise_at
+from slabfield.moves.hyperparameters import log_odds
+from slabfield.moves.particle_noise import (
+    MOST_SHARE,
+    corrected_probabilities,
+    draw_presence,
+    noise_at,
+)
 
 # Edges per flip, at most
 MOST_EDGES = 5
@@ -58,8 +64,7 @@ class Block(NamedTuple):
     ``edges`` lists the edges of the block: the number of the edge, and the places of its ends in
     ``nodes``. ``undecided`` lists which of these may be flipped, and ``chosen`` those of one flip;
     ``laplace`` is the workspace of flips, where the parameters of edge e begin at ``start[e]``.
-    ``data_mean`` holds the means of all nodes in the data, and ``counts`` the number of present
-    edges that share p0, and of all edges that share it.
+    ``data_mean`` holds the means of all nodes in the data.
     """
 
     nodes: NDArray[np.int64]
@@ -73,7 +78,6 @@ class Block(NamedTuple):
     start: NDArray[np.int64]
     laplace: Laplace
     data_mean: NDArray[np.float64]
-    counts: NDArray[np.int64]
 
 
 def new_block(data_mean: NDArray[np.float64], k: int, n_groups: int) -> Block:
@@ -90,7 +94,6 @@ def new_block(data_mean: NDArray[np.float64], k: int, n_groups: int) -> Block:
         np.zeros(k * (k - 1) // 2 + 1, np.int64),
         new_laplace(k * (k + 1) // 2, 1 << k),
         data_mean,
-        np.zeros(2, np.int64),
     )
 
 
@@ -249,28 +252,6 @@ def set_coupling(table, k, edge, coupling, bias, value):
 
 
 @inner
-def count_learned(inclusion, present, counts):
-    """Count the edges that share p0: those present, and all."""
-    counts[:] = 0
-    for alpha in range(inclusion.size):
-        if math.isnan(inclusion[alpha]):
-            counts[0] += present[alpha]
-            counts[1] += 1
-
-
-@inner
-def log_odds_of(inclusion, counts, alpha, others, prior_a, prior_b):
-    """Prior log odds that an edge is present; where p0 is learned, it is integrated out.
-
-    Given the presence of all other edges, the odds are those of the beta-binomial distribution
-    (equation 20); ``others`` is the number of present ones among those that share p0.
-    """
-    if math.isnan(inclusion[alpha]):
-        return math.log((prior_a + others) / (prior_b + counts[1] - 1 - others))
-    return math.log(inclusion[alpha] / (1.0 - inclusion[alpha]))
-
-
-@inner
 def update_edges(sums, prior, state, block, k, n_edges, visit, inclusion_stats, rng):
     """Draw presence and coupling of the listed edges in turn, each from its full conditional.
 
@@ -283,8 +264,7 @@ def update_edges(sums, prior, state, block, k, n_edges, visit, inclusion_stats, 
     )  # fmt: skip
     coupling, bias, present, inclusion = state.coupling, state.bias, state.present, prior.inclusion
     data_sum, bias_sum, data_mean = sums.coupling, sums.bias, block.data_mean
-    counts = block.counts
-    prior_a, prior_b = prior.beta_a, prior.beta_b
+    p0 = state.hyper[0]
     scale = scale_of(sums.n_rows, state.hyper[1], prior.bias_precision)
     noise_sums, changed = inclusion_stats.noise, False
     evidence_sums = inclusion_stats.evidence.sums[inclusion_stats.evidence.batch[0]]
@@ -306,19 +286,16 @@ def update_edges(sums, prior, state, block, k, n_edges, visit, inclusion_stats, 
             elif inclusion[alpha] != 1.0:
                 add_indicator(evidence_sums, alpha, 1.0)
         if not included:
-            others = counts[0] - present[alpha]
-            odds = log_odds_of(inclusion, counts, alpha, others, prior_a, prior_b)
-            odds += evidence
+            odds = evidence + log_odds(inclusion, p0, alpha)
             if abs(odds) < UNDECIDED:
                 noise_sums[0] += noise
                 noise_sums[1] += 1.0
                 noise_sums[2] += shift
             probability, absence = corrected_probabilities(odds, noise / (1.0 + shift))
-            add_evidence(
-                evidence_sums, inclusion, counts, alpha, others, prior_a, prior_b, probability,
-                absence,
-            )  # fmt: skip
-            included = rng.random() * visit < probability
+            add_evidence(evidence_sums, inclusion, p0, alpha, probability, absence)
+            included = draw_presence(
+                present[alpha] != 0, odds, probability, residual.size > 1, visit, rng
+            )
         if included and restricted:
             value = before
             if inclusion[alpha] != 1.0 and abs(before) <= HALF_RANGE:
@@ -328,20 +305,18 @@ def update_edges(sums, prior, state, block, k, n_edges, visit, inclusion_stats, 
         elif included:
             value = draw_value(scale.n_rows, conditional, rng)
         if included != (present[alpha] != 0):
-            toggle(state, alpha, included, math.isnan(inclusion[alpha]), counts)
+            toggle(state, alpha, included)
         changed = set_coupling(table, k, edge, coupling, bias, value) or changed
     return changed
 
 
 @inner
-def toggle(state, alpha, included, learned, counts):
-    """Make an edge present or absent, and update the count of those that share p0."""
+def toggle(state, alpha, included):
+    """Make an edge present or absent."""
     if included:
         insert(state, alpha)
     else:
         remove(state, alpha)
-    if learned:
-        counts[0] += 1 if included else -1
 
 
 @inner

@@ -1,7 +1,7 @@
 """Sums of conditional probabilities for inclusion probabilities and Bayes factors of edges.
 
 Every visit of an edge gives its conditional probability of presence, c, and its prior probability
-given all other edges, q. Summed are c / q and (1 - c) / (1 - q), whose ratio estimates the Bayes
+given p0, q. Summed are c / q and (1 - c) / (1 - q), whose ratio estimates the Bayes
 factor (equation 31), c, whose mean estimates the inclusion probability, 1, the number of visits,
 and c (1 - c), which shows how much of the variance of presence is left given all other edges. The
 sums are kept in batches of sweeps, so that Monte Carlo errors can be estimated (equations 32 and
@@ -46,24 +46,19 @@ def new_evidence_sums(n_edges: int) -> EvidenceSums:
 
 
 @inner
-def add_evidence(sums, inclusion, counts, alpha, others, prior_a, prior_b, present, absent):
+def add_evidence(sums, inclusion, p0, alpha, present, absent):
     """Add a visit of an edge to the sums of the current batch.
 
     ``present`` and ``absent`` are its conditional probabilities of presence and absence, each
-    computed without subtraction from one where it is small; ``others`` is the number of present
-    ones among the other edges that share p0.
+    computed without subtraction from one where it is small.
     """
     sums[alpha, 2] += present
     sums[alpha, 3] += 1.0
     sums[alpha, 4] += present * absent
     present, absent = max(present, LEAST_PROBABILITY), max(absent, LEAST_PROBABILITY)
-    if math.isnan(inclusion[alpha]):
-        total, ones = prior_a + prior_b + counts[1] - 1, prior_a + others
-        sums[alpha, 0] += present * total / ones
-        sums[alpha, 1] += absent * total / (total - ones)
-    else:
-        sums[alpha, 0] += present / inclusion[alpha]
-        sums[alpha, 1] += absent / (1.0 - inclusion[alpha])
+    probability = p0 if math.isnan(inclusion[alpha]) else inclusion[alpha]
+    sums[alpha, 0] += present / probability
+    sums[alpha, 1] += absent / (1.0 - probability)
 
 
 @inner
@@ -73,13 +68,10 @@ def probability_of_absence(odds, probability):
 
 
 @inner
-def record_visit(inclusion_stats, prior, counts, alpha, others, probability, absence):
+def record_visit(inclusion_stats, inclusion, p0, alpha, probability, absence):
     """Add a visit of an edge, with its conditional probabilities, to the current batch."""
     evidence = inclusion_stats.evidence
-    add_evidence(
-        evidence.sums[evidence.batch[0]], prior.inclusion, counts, alpha, others, prior.beta_a,
-        prior.beta_b, probability, absence,
-    )  # fmt: skip
+    add_evidence(evidence.sums[evidence.batch[0]], inclusion, p0, alpha, probability, absence)
 
 
 @inner

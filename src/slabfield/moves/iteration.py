@@ -17,7 +17,7 @@ from slabfield.moves import langevin, reversible_jump
 from slabfield.moves.block_sweep import collapsed_sweep
 from slabfield.moves.chain_state import ChainState, Info
 from slabfield.moves.evidence_sums import end_sweep
-from slabfield.moves.hyperparameters import draw_hyper
+from slabfield.moves.hyperparameters import draw_hyper, overrelax_hyper
 from slabfield.moves.imputation import redraw
 from slabfield.moves.langevin import adjusted_langevin_step, langevin_step
 from slabfield.moves.reversible_jump import exchange, jump_in_parallel, jump_sequentially
@@ -168,7 +168,7 @@ def collapsed(
         for _ in range(thin):
             collapsed_sweep(engine, sums, prior, state, block, plan, inclusion_stats, rng)
             end_sweep(inclusion_stats.evidence.sums, inclusion_stats.evidence.batch)
-            draw_hyper(state, prior, n_learned, group_start, rng)
+            overrelax_hyper(state, prior, n_learned, group_start, rng)
             if missing_entries.row.size > 0:
                 redraw(missing_entries, engine, sums, state, rng)
         if n_draws > 0:

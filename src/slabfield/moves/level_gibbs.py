@@ -44,9 +44,15 @@ from slabfield.kernels.logistic import dot
 from slabfield.kernels.univariate import LEAST
 from slabfield.models.levels import LevelFeatures
 from slabfield.moves.bounded_updates import HALF_RANGE, MOST_WIDTH
-from slabfield.moves.edge_gibbs import MOST_EDGES, UNDECIDED, log_odds_of, toggle
+from slabfield.moves.edge_gibbs import MOST_EDGES, UNDECIDED, toggle
 from slabfield.moves.evidence_sums import record_indicator, record_visit
-from slabfield.moves.particle_noise import MOST_SHARE, cell_noise, corrected_probabilities
+from slabfield.moves.hyperparameters import log_odds
+from slabfield.moves.particle_noise import (
+    MOST_SHARE,
+    cell_noise,
+    corrected_probabilities,
+    draw_presence,
+)
 
 # Rows of a level that no row has, in the proposal of its bias; and counts that are rounding errors
 UNSEEN_COUNT, LEAST_COUNT = 0.1, 1e-6
@@ -57,10 +63,9 @@ class LevelBlock(NamedTuple):
 
     ``edges`` lists the edges of the block: the number of the edge, and the places of its ends in
     ``nodes``. ``table`` is (cells, groups of particles), and ``level`` the level of every node in
-    each cell. ``order`` lists all nodes, and ``counts`` the number of present edges that share p0,
-    and of all edges that share it. ``undecided``, ``chosen``, ``start``, ``laplace`` and ``moved``,
-    the biases of the block's nodes after a flip, are workspace of flips; ``cells`` and ``group``
-    that of single edges.
+    each cell. ``order`` lists all nodes. ``undecided``, ``chosen``, ``start``, ``laplace`` and
+    ``moved``, the biases of the block's nodes after a flip, are workspace of flips; ``cells`` and
+    ``group`` that of single edges.
     """
 
     nodes: NDArray[np.int64]
@@ -77,7 +82,6 @@ class LevelBlock(NamedTuple):
     laplace: Laplace
     moved: NDArray[np.float64]
     residual: NDArray[np.float64]
-    counts: NDArray[np.int64]
     shift: NDArray[np.float64]
     before: NDArray[np.float64]
 
@@ -103,7 +107,6 @@ def new_level_block(features: LevelFeatures, k: int, n_groups: int) -> LevelBloc
         new_laplace(n_edges * int(np.diff(features.group_start).max(initial=1)), most_cells),
         np.zeros((k, features.bias_feature.shape[1])),
         np.zeros((2, n_groups)),
-        np.zeros(2, np.int64),
         np.zeros(features.bias_feature.shape[1]),
         np.zeros(parameters),
     )
@@ -219,7 +222,7 @@ def update_single(
     (:mod:`slabfield.moves.bounded_updates`).
     """
     alpha, i, j = edge.number, edge.i, edge.j
-    inclusion, counts, coupling, cells = prior.inclusion, block.counts, state.coupling, block.cells
+    inclusion, p0, coupling, cells = prior.inclusion, state.hyper[0], state.coupling, block.cells
     n_j, now, n_rows = features.n_levels[j], state.coupling[edge.begin], sums.n_rows
     n = fill_pair_feature(features, edge, 0, 0, cells.feature)
     pair, noisy = block.pair[:n], table.shape[1] > 1
@@ -262,16 +265,15 @@ def update_single(
             )
             evidence -= log_density_from_mode(-mode, n_rows, precision, gradient, cells, n)
     if not included:
-        others = counts[0] - state.present[alpha]
-        odds = log_odds_of(inclusion, counts, alpha, others, prior.beta_a, prior.beta_b)
+        odds = log_odds(inclusion, p0, alpha)
         odds += evidence + 0.5 * math.log(slab_precision / (2 * math.pi))
         if abs(odds) < UNDECIDED:
             inclusion_stats.noise[0] += noise
             inclusion_stats.noise[1] += 1.0
             inclusion_stats.noise[2] += shift
         probability, absence = corrected_probabilities(odds, noise / (1.0 + shift))
-        record_visit(inclusion_stats, prior, counts, alpha, others, probability, absence)
-        included = rng.random() * visit < probability
+        record_visit(inclusion_stats, inclusion, p0, alpha, probability, absence)
+        included = draw_presence(state.present[alpha] != 0, odds, probability, noisy, visit, rng)
     if included and restricted:
         value = now
         if inclusion[alpha] != 1.0 and abs(now) <= HALF_RANGE:
@@ -287,7 +289,7 @@ def update_single(
         offset = sample_log_concave(n_rows, precision, gradient, left, right, cells, n, rng)
         value = mode + math.sqrt(1.0 - min(shift, MOST_SHARE)) * offset
     if included != (state.present[alpha] != 0):
-        toggle(state, alpha, included, math.isnan(inclusion[alpha]), counts)
+        toggle(state, alpha, included)
     change = value - now
     if change == 0.0:
         return False
@@ -383,7 +385,7 @@ def update_group(
 ):
     """Update presence and all parameters of an edge by an independence sampler."""
     alpha, p, n_j = edge.number, edge.n_parameters, features.n_levels[edge.j]
-    inclusion, counts, laplace, n_rows = prior.inclusion, block.counts, block.group, sums.n_rows
+    inclusion, laplace, n_rows = prior.inclusion, block.group, sums.n_rows
     group = state.coupling[edge.begin : edge.begin + p]
     slab_precision = state.hyper[state.hyper.size - 1] ** -2
     n = fill_group(features, sums, prior, state, edge, slab_precision, laplace)
@@ -408,9 +410,7 @@ def update_group(
         at_mode = log_density(laplace.mode, n_rows, laplace, p, n)
         forced, odds = inclusion[alpha] == 1.0, math.inf
         if not forced:
-            odds = log_odds_of(
-                inclusion, counts, alpha, counts[0] - present, prior.beta_a, prior.beta_b
-            )
+            odds = log_odds(inclusion, state.hyper[0], alpha)
             odds += at_mode - log_det + 0.5 * p * (math.log(slab_precision) - math.log1p(shift))
             if abs(odds) < UNDECIDED:
                 inclusion_stats.noise[0] += noise
@@ -434,7 +434,7 @@ def update_group(
     if not accepted:
         proposed = present
     if proposed != present:
-        toggle(state, alpha, proposed, math.isnan(inclusion[alpha]), counts)
+        toggle(state, alpha, proposed)
     changed = accepted and (proposed or present)
     if changed:
         # the noise of the mode replaces part of the variance of the draw

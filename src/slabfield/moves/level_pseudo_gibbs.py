@@ -44,12 +44,13 @@ from slabfield.kernels.level_row_sums import (
 from slabfield.kernels.pseudo_sums import WIDTH
 from slabfield.likelihood.level_rows import refresh, shift_fields
 from slabfield.models.levels import LevelFeatures
-from slabfield.moves.edge_gibbs import log_odds_of, toggle
+from slabfield.moves.edge_gibbs import toggle
 from slabfield.moves.evidence_sums import (
     probability_of_absence,
     record_indicator,
     record_visit,
 )
+from slabfield.moves.hyperparameters import log_odds
 from slabfield.moves.level_gibbs import (
     center_coupling,
     center_group,
@@ -75,7 +76,7 @@ SCREENED_BELOW = -7.0
 class LevelRowBlock(NamedTuple):
     """A block of nodes, and workspace for its updates.
 
-    ``nodes``, ``order``, ``edges`` and ``counts`` are as in
+    ``nodes``, ``order`` and ``edges`` are as in
     :class:`slabfield.moves.level_gibbs.LevelBlock`. ``table`` holds exponentials for pairs of
     levels, and ``first`` and ``second`` the moments of a conditional by level of the other node.
     """
@@ -83,7 +84,6 @@ class LevelRowBlock(NamedTuple):
     nodes: NDArray[np.int64]
     order: NDArray[np.int64]
     edges: NDArray[np.int64]
-    counts: NDArray[np.int64]
     table: NDArray[np.float64]
     first: NDArray[np.float64]
     second: NDArray[np.float64]
@@ -104,7 +104,6 @@ def new_level_row_block(features: LevelFeatures, k: int) -> LevelRowBlock:
         np.zeros(k, np.int64),
         np.arange(features.n_levels.size),
         np.zeros((k * (k - 1) // 2, 3), np.int64),
-        np.zeros(2, np.int64),
         np.zeros(most * most),
         np.zeros((most, most)),
         np.zeros((most, most * (most + 1) // 2)),
@@ -240,7 +239,7 @@ def series_side(engine, one, other):
 def update_single(engine, rows, sums, prior, state, block, edge, inclusion_stats, rng):
     """Draw presence and the only parameter of an edge from their full conditional."""
     features, alpha, i, j = engine.features, edge.number, edge.i, edge.j
-    counts, inclusion, now = block.counts, prior.inclusion, state.coupling[edge.begin]
+    inclusion, now = prior.inclusion, state.coupling[edge.begin]
     one, other = side_of(engine, i), side_of(engine, j)
     slab_precision = state.hyper[1] ** -2
     center_i, center_j = features.center[i, 0], features.center[j, 0]
@@ -255,9 +254,7 @@ def update_single(engine, rows, sums, prior, state, block, edge, inclusion_stats
     shape = (engine.weight, linear, precision, -most - now, most - now)
     prior_odds, present = math.inf, state.present[alpha] != 0
     if inclusion[alpha] != 1.0:
-        prior_odds = log_odds_of(
-            inclusion, counts, alpha, counts[0] - present, prior.beta_a, prior.beta_b
-        )
+        prior_odds = log_odds(inclusion, state.hyper[0], alpha)
         prior_odds += 0.5 * math.log(slab_precision / (2 * math.pi))
     sides = one, other
     series_one, series_other = series_side(engine, one, other), series_side(engine, other, one)
@@ -270,11 +267,11 @@ def update_single(engine, rows, sums, prior, state, block, edge, inclusion_stats
     if inclusion[alpha] != 1.0:
         probability = 1.0 / (1.0 + math.exp(-odds))
         record_visit(
-            inclusion_stats, prior, counts, alpha, counts[0] - present, probability,
+            inclusion_stats, inclusion, state.hyper[0], alpha, probability,
             probability_of_absence(odds, probability),
         )  # fmt: skip
     if included != present:
-        toggle(state, alpha, included, math.isnan(inclusion[alpha]), counts)
+        toggle(state, alpha, included)
     if change != 0.0:
         block.change[0] = change
         state.coupling[edge.begin] = now + change if included else 0.0
@@ -381,7 +378,7 @@ def update_group(engine, sums, prior, state, block, edge, inclusion_stats, rng):
     second order about zero, it is proposed with those odds, and mostly no mode is needed.
     """
     features, alpha, p = engine.features, edge.number, edge.n_parameters
-    inclusion, counts, laplace = prior.inclusion, block.counts, block.laplace
+    inclusion, laplace = prior.inclusion, block.laplace
     group, present = state.coupling[edge.begin : edge.begin + p], state.present[alpha] != 0
     slab_precision, size_j = (
         state.hyper[state.hyper.size - 1] ** -2,
@@ -399,9 +396,7 @@ def update_group(engine, sums, prior, state, block, edge, inclusion_stats, rng):
     forced, odds, uniform, proposed = inclusion[alpha] == 1.0, math.inf, rng.random(), True
     prior_odds = 0.5 * p * math.log(slab_precision)
     if not forced:
-        prior_odds += log_odds_of(
-            inclusion, counts, alpha, counts[0] - present, prior.beta_a, prior.beta_b
-        )
+        prior_odds += log_odds(inclusion, state.hyper[0], alpha)
         odds = prior_odds + 0.5 * squared_decrement - log_det
     screened = odds < SCREENED_BELOW
     if screened:
@@ -444,7 +439,7 @@ def update_group(engine, sums, prior, state, block, edge, inclusion_stats, rng):
         for q in range(p):
             group[q] = laplace.value[q] if proposed else 0.0
         if proposed != present:
-            toggle(state, alpha, proposed, math.isnan(inclusion[alpha]), counts)
+            toggle(state, alpha, proposed)
     if state.present[alpha]:
         move_group(engine, state, edge, group, 1.0)
 

@@ -62,6 +62,20 @@ def corrected_probabilities(odds, noise):
 
 
 @inner
+def draw_presence(present, odds, probability, noisy, visit, rng):
+    """Draw the presence of an edge from its log odds, or from its corrected probability.
+
+    Without noise by Metropolis's rule: an edge enters with probability min(1, e^odds) and leaves
+    with min(1, e^-odds), which is more often than if it is drawn anew, and has the same invariant
+    distribution (Liu 1996). ``visit`` is the probability with which absent edges are visited.
+    """
+    if noisy:
+        return rng.random() * visit < probability
+    changes = rng.random() * visit < math.exp(min(-odds if present else odds, 0.0))
+    return changes != present
+
+
+@inner
 def corrected_probability(odds, noise):
     """Probability of presence as in :func:`corrected_probabilities`."""
     return corrected_probabilities(odds, noise)[0]

@@ -208,7 +208,7 @@ def log_evidence_series(one, other, shape):
 
 @inner
 def draw_presence(rows, one, other, sides, shape, before, prior_odds, rng):
-    """Draw presence with the coupling integrated out.
+    """Let an edge enter or leave by Metropolis's rule, with the coupling integrated out.
 
     ``before`` is the value of the coupling, zero if the edge is absent. ``prior_odds`` are the
     prior log odds of presence and the log of the slab's constant, infinite if the edge is forced.
@@ -221,8 +221,9 @@ def draw_presence(rows, one, other, sides, shape, before, prior_odds, rng):
         return True, math.inf, peak
     if before != 0.0:
         prior_odds -= value_at(rows, -before, sides, shape)
-    uniform = rng.random()
-    threshold = math.log(uniform / (1.0 - uniform))
+    threshold = -rng.standard_exponential()  # of the log odds, as in presence_changes
+    if before != 0.0:
+        threshold = -threshold
     odds = evidence + prior_odds
     probability = 1.0 / (1.0 + math.exp(-odds))
     probability_error = error * probability * (1.0 - probability)

@@ -27,8 +27,9 @@ from slabfield._jit import inner
 from slabfield.kernels.pseudo_sums import log_sum, power_sums, shift_field, tilted_sums
 from slabfield.likelihood.pseudolikelihood import refresh
 from slabfield.moves.chain_state import insert, remove
-from slabfield.moves.edge_gibbs import edge_at, log_odds_of, toggle
+from slabfield.moves.edge_gibbs import edge_at, toggle
 from slabfield.moves.evidence_sums import add_evidence, probability_of_absence
+from slabfield.moves.hyperparameters import log_odds
 from slabfield.moves.pseudo_conditional import (
     derivatives_at,
     draw_exactly,
@@ -145,10 +146,10 @@ def update_edges(engine, sums, prior, state, block, n_edges, scale, inclusion_st
     counted, empty, weight = engine.counted, engine.empty, engine.weight
     rows = BinaryRows(p, x, counted, engine.bounds, engine.times)
     ones, n_rows = engine.ones, engine.n_rows
-    nodes, edges, data_mean, counts = block.nodes, block.edges, block.data_mean, block.counts
+    nodes, edges, data_mean = block.nodes, block.edges, block.data_mean
     coupling, bias, present, inclusion = state.coupling, state.bias, state.present, prior.inclusion
     data_sum, bias_sum = sums.coupling, sums.bias
-    prior_a, prior_b = prior.beta_a, prior.beta_b
+    p0 = state.hyper[0]
     evidence_sums = inclusion_stats.evidence.sums[inclusion_stats.evidence.batch[0]]
     for place in range(n_edges):
         edge = edge_at(edges, nodes, data_mean, place)
@@ -158,10 +159,8 @@ def update_edges(engine, sums, prior, state, block, n_edges, scale, inclusion_st
         shape = edge_shape(weight, edge, data_sum, bias_sum, coupling, bias, scale)
         sides = i, j, u, v
         forced, before, prior_odds = inclusion[alpha] == 1.0, coupling[alpha], math.inf
-        others = counts[0] - present[alpha]
         if not forced:
-            prior_odds = log_odds_of(inclusion, counts, alpha, others, prior_a, prior_b)
-            prior_odds += scale.log_slab
+            prior_odds = log_odds(inclusion, p0, alpha) + scale.log_slab
         included, odds, peak = draw_presence(
             rows,
             series_side(p, ones, i, j, u, total, bias_sum[j], n_rows),
@@ -172,11 +171,11 @@ def update_edges(engine, sums, prior, state, block, n_edges, scale, inclusion_st
         if not forced:
             probability = 1.0 / (1.0 + math.exp(-odds))
             add_evidence(
-                evidence_sums, inclusion, counts, alpha, others, prior_a, prior_b, probability,
+                evidence_sums, inclusion, p0, alpha, probability,
                 probability_of_absence(odds, probability),
             )  # fmt: skip
         if included != (present[alpha] != 0):
-            toggle(state, alpha, included, math.isnan(inclusion[alpha]), counts)
+            toggle(state, alpha, included)
         coupling[alpha] = before + change if included else 0.0
         set_coupling(x, field, p, counted, total, powers, empty, edge, bias, change)
 
@@ -192,10 +191,10 @@ def exchange_edges(engine, sums, prior, state, block, n_undecided, n_tries, scal
     x, field, p, total, powers = engine.x, engine.field, engine.p, engine.total, engine.powers
     counted, empty, weight = engine.counted, engine.empty, engine.weight
     rows = BinaryRows(p, x, counted, engine.bounds, engine.times)
-    nodes, edges, data_mean, counts = block.nodes, block.edges, block.data_mean, block.counts
+    nodes, edges, data_mean = block.nodes, block.edges, block.data_mean
     coupling, bias, present, inclusion = state.coupling, state.bias, state.present, prior.inclusion
     data_sum, bias_sum = sums.coupling, sums.bias
-    prior_a, prior_b = prior.beta_a, prior.beta_b
+    p0 = state.hyper[0]
     for _ in range(min(n_tries, n_undecided * (n_undecided - 1) // 2)):
         leaving = block.undecided[int(rng.random() * n_undecided)]
         entering = block.undecided[int(rng.random() * n_undecided)]
@@ -216,18 +215,13 @@ def exchange_edges(engine, sums, prior, state, block, n_undecided, n_tries, scal
         shape2 = edge_shape(weight, entering_edge, data_sum, bias_sum, coupling, bias, scale)
         sides2 = entering_edge.i, entering_edge.j, entering_edge.u, entering_edge.v
         peak2 = find_peak(rows, 0.0, sides2, shape2)
-        # number of present edges that share p0, with neither of the two present
-        learned_old, learned_new = math.isnan(inclusion[old]), math.isnan(inclusion[new])
-        others = counts[0] - (1 if learned_old else 0)
         odds = log_integral(rows, peak2, sides2, shape2) - log_integral(rows, peak, sides, shape)
-        odds += log_odds_of(inclusion, counts, new, others, prior_a, prior_b)
-        odds -= log_odds_of(inclusion, counts, old, others, prior_a, prior_b)
+        odds += log_odds(inclusion, p0, new) - log_odds(inclusion, p0, old)
         chosen = old
         if rng.random() * (1.0 + math.exp(-odds)) < 1.0:
             chosen, edge, shape, sides, peak = new, entering_edge, shape2, sides2, peak2
             remove(state, old)
             insert(state, new)
-            counts[0] = others + (1 if learned_new else 0)
         value = draw_exactly(rows, peak, sides, shape, rng)
         coupling[chosen] = value
         set_coupling(x, field, p, counted, total, powers, empty, edge, bias, value)

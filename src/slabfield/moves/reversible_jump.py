@@ -135,7 +135,7 @@ def try_add(engine, sums, prior, group_start, settings, state, work, alpha, log_
         curvature = sums.n_rows * covariance[k, k] + precision
         target[k] = sample_window(gradients[k], curvature, settings.width[start + k], rng)
     gain, variance = log_ratio(engine, sums, prior, state, alpha, target)
-    accept = log_odds(state, prior, alpha) + gain - math.log1p(0.5 * variance)
+    accept = log_odds(prior.inclusion, state.hyper[0], alpha) + gain - math.log1p(0.5 * variance)
     accept += log_slab_over_proposal(
         sums, state, target, gradients, covariance, precision, log_integral
     )
@@ -191,7 +191,7 @@ def try_delete(engine, sums, prior, group_start, settings, state, work, alpha, r
     )
     target[:] = 0.0
     gain, variance = log_ratio(engine, sums, prior, state, alpha, target)
-    accept = gain - math.log1p(0.5 * variance) - log_odds(state, prior, alpha)
+    accept = gain - math.log1p(0.5 * variance) - log_odds(prior.inclusion, state.hyper[0], alpha)
     accept -= log_slab_over_proposal(
         sums, state, state.coupling[start : start + size], gradients, covariance, precision,
         log_integral,
@@ -317,9 +317,8 @@ def exchange(engine, sums, prior, group_start, settings, state, work, n_tries, r
             continue
         value = state.coupling[start:stop].copy()
         nothing = np.zeros(stop - start)
-        accept = log_ratio(engine, sums, prior, state, old, nothing)[0] - log_odds(
-            state, prior, old
-        )
+        accept = log_ratio(engine, sums, prior, state, old, nothing)[0]
+        accept -= log_odds(prior.inclusion, state.hyper[0], old)
         set_group(engine, state, old, nothing)
         state.coupling[start:stop] = 0.0
         gradients, covariance = (
@@ -343,9 +342,8 @@ def exchange(engine, sums, prior, group_start, settings, state, work, n_tries, r
         for k in range(size):
             curvature = sums.n_rows * covariance[k, k] + precision
             target[k] = sample_window(gradients[k], curvature, settings.width[begin + k], rng)
-        accept += log_ratio(engine, sums, prior, state, new, target)[0] + log_odds(
-            state, prior, new
-        )
+        accept += log_ratio(engine, sums, prior, state, new, target)[0]
+        accept += log_odds(prior.inclusion, state.hyper[0], new)
         accept += log_slab_over_proposal(
             sums, state, target, gradients, covariance, precision, integral
         )

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from slabfield._jit import inner, optional
 from slabfield.kernels.logistic import dot
 from slabfield.kernels.sweep_operator import sample_coefficients, sweep_out
@@ -18,7 +20,7 @@ from slabfield.likelihood.blocks import ExactBlocks
 from slabfield.likelihood.quadratic_surrogate import log_surrogate_ratio
 from slabfield.moves.block_flip import shuffle
 from slabfield.moves.chain_state import insert, remove
-from slabfield.moves.edge_gibbs import count_learned, log_odds_of
+from slabfield.moves.hyperparameters import count_learned_present, draw_p0, log_odds
 
 # Largest absolute parameter for surrogate transitions: beyond it sums over states lose precision
 MOST_PARAMETER = 100.0
@@ -59,22 +61,26 @@ def fill_regression(surrogate, sums, state, slab_precision):
 
 
 @inner
-def gibbs_scan(surrogate, prior, counts, log_precision, rng):
-    """Draw the presence of every edge once, under the surrogate.
+def gibbs_scan(surrogate, prior, ones, n_learned, log_precision, rng):
+    """Draw the presence of every edge once, under the surrogate and with p0 integrated out.
 
+    ``ones`` of the ``n_learned`` edges that share p0 are present; returns their number afterwards.
     The order is random, which makes one scan, and any number of them, reversible.
     """
     table, inside, order = surrogate.table, surrogate.present, surrogate.order
-    last, count, inclusion = table.shape[0] - 1, counts[0], prior.inclusion
+    last, inclusion = table.shape[0] - 1, prior.inclusion
     shuffle(order, order.size, rng)
     for place in range(order.size):
         alpha = order[place]
         if inclusion[alpha] == 0.0 or inclusion[alpha] == 1.0:
             continue
         learned, now = math.isnan(inclusion[alpha]), inside[alpha]
-        others = count - (1 if learned and now else 0)
+        ones -= learned and now
         diagonal, mean = table[alpha, alpha], table[last, alpha]
-        odds = log_odds_of(inclusion, counts, alpha, others, prior.beta_a, prior.beta_b)
+        mean_p0 = math.nan
+        if learned:  # given all other edges (equation 20)
+            mean_p0 = (prior.beta_a + ones) / (prior.beta_a + prior.beta_b + n_learned - 1)
+        odds = log_odds(inclusion, mean_p0, alpha)
         if now:
             odds += 0.5 * (log_precision + math.log(-diagonal) - mean * mean / diagonal)
         else:
@@ -83,8 +89,8 @@ def gibbs_scan(surrogate, prior, counts, log_precision, rng):
         if included != now:
             sweep_out(table, alpha, surrogate.row, included)
             inside[alpha] = included
-            count = others + (1 if learned and included else 0)
-    counts[0] = count
+        ones += learned and included
+    return ones
 
 
 @inner
@@ -120,6 +126,18 @@ def draw_field(surrogate, rng):
     return n if positive_definite else -1
 
 
+@inner
+def move_to_proposal(surrogate, state):
+    """Set the state to the field that was drawn under the surrogate."""
+    state.bias[:] = surrogate.bias
+    state.coupling[:] = surrogate.coupling
+    for alpha in range(state.present.size):
+        if surrogate.present[alpha] and not state.present[alpha]:
+            insert(state, alpha)
+        elif state.present[alpha] and not surrogate.present[alpha]:
+            remove(state, alpha)
+
+
 @optional
 def surrogate_transition(engine, sums, prior, state, block, rng):
     """Try a surrogate transition, with the engine's probability; return whether it was tried.
@@ -138,29 +156,27 @@ def surrogate_metropolis(engine, sums, prior, state, block, rng):
         or beyond_bound(state.coupling)
     ):
         return False
-    surrogate, counts, table, n_rows = engine.surrogate, block.counts, block.table, sums.n_rows
+    surrogate, table, n_rows = engine.surrogate, block.table, sums.n_rows
     slab_precision = state.hyper[1] ** -2
-    count_learned(prior.inclusion, state.present, counts)
+    n_learned = np.isnan(prior.inclusion).sum()
+    ones = count_learned_present(state, prior.inclusion)
     fill_regression(surrogate, sums, state, slab_precision)
     for _ in range(SCANS):
-        gibbs_scan(surrogate, prior, counts, math.log(slab_precision), rng)
+        ones = gibbs_scan(surrogate, prior, ones, n_learned, math.log(slab_precision), rng)
     n = draw_field(surrogate, rng)
     surrogate.count[0] += 1
-    if n < 0 or beyond_bound(surrogate.bias) or beyond_bound(surrogate.coupling):
-        return True
-    gain = log_surrogate_ratio(
-        engine, table, n_rows, surrogate.bias, surrogate.coupling, surrogate.inside, n
-    )
-    gain -= log_surrogate_ratio(
-        engine, table, n_rows, state.bias, state.coupling, state.members, state.n_members[0]
-    )
-    if -rng.standard_exponential() < gain:
-        surrogate.count[1] += 1
-        state.bias[:] = surrogate.bias
-        state.coupling[:] = surrogate.coupling
-        for alpha in range(state.present.size):
-            if surrogate.present[alpha] and not state.present[alpha]:
-                insert(state, alpha)
-            elif state.present[alpha] and not surrogate.present[alpha]:
-                remove(state, alpha)
+    if n >= 0 and not (beyond_bound(surrogate.bias) or beyond_bound(surrogate.coupling)):
+        gain = log_surrogate_ratio(
+            engine, table, n_rows, surrogate.bias, surrogate.coupling, surrogate.inside, n
+        )
+        gain -= log_surrogate_ratio(
+            engine, table, n_rows, state.bias, state.coupling, state.members, state.n_members[0]
+        )
+        if -rng.standard_exponential() < gain:
+            surrogate.count[1] += 1
+            move_to_proposal(surrogate, state)
+    if n_learned > 0:
+        # it was integrated out; overrelaxation would start from a value that is out of date
+        ones = count_learned_present(state, prior.inclusion)
+        state.hyper[0] = draw_p0(prior, ones, n_learned, rng)
     return True
