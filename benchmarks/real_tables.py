@@ -109,14 +109,14 @@ def one_hot_codes(folder: Path, n_columns: int) -> Table:
 
 WORDS, SPIKES = "newsgroups_w100.npz", "spikes15.npz"
 SOURCES = {
-    "nltcs": Source(partial(density_set, name="nltcs"), 500, is_wide=False),
-    "nltcs_all": Source(partial(density_set, name="nltcs", n_train=None), 500, is_wide=False),
-    "spikes15": Source(partial(stored_rows, file=SPIKES, n_test=SPIKES_TEST), 500, is_wide=False),
+    "nltcs": Source(partial(density_set, name="nltcs"), 2_000, is_wide=False),
+    "nltcs_all": Source(partial(density_set, name="nltcs", n_train=None), 2_000, is_wide=False),
+    "spikes15": Source(partial(stored_rows, file=SPIKES, n_test=SPIKES_TEST), 2_000, is_wide=False),
     "spikes15_all": Source(
-        partial(stored_rows, file=SPIKES, n_test=SPIKES_TEST, n_train=None), 500, is_wide=False
+        partial(stored_rows, file=SPIKES, n_test=SPIKES_TEST, n_train=None), 2_000, is_wide=False
     ),
     "wenchuan_binary": Source(
-        partial(survey, file="wenchuan_ptsd_binary_ge3.csv"), 500, is_wide=False
+        partial(survey, file="wenchuan_ptsd_binary_ge3.csv"), 2_000, is_wide=False
     ),
     "wenchuan_ordinal": Source(
         partial(survey, file="wenchuan_ptsd_ordinal.csv"), 400, has_levels=True
