@@ -18,7 +18,8 @@ HOLDS, FAILS, UNKNOWN = "holds", "does not hold", "not measured at this scale"
 class Claim(NamedTuple):
     """A claim of the paper: text, place in the paper, rule, and the tables that the rule needs.
 
-    ``tables`` are the names of the CSV files that ``check`` takes, in order.
+    ``tables`` are the names of the CSV files that ``check`` takes, in order. ``cause`` says why the
+    claim does not hold on these data, for the page to show where it does not.
     """
 
     words: str
@@ -26,6 +27,7 @@ class Claim(NamedTuple):
     rule: str
     tables: tuple[str, ...]
     check: Callable[..., tuple[str, bool | None]]
+    cause: str = ""
 
 
 class Verdict(NamedTuple):

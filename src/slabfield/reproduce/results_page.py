@@ -40,7 +40,7 @@ def write_page(out: Path, scale: Scale) -> Path:
     """Write ``reproduction.md`` from the tables and figures in a folder."""
     tables = {path.stem: pd.read_csv(path) for path in sorted(out.glob("*.csv"))}
     verdicts = [judge(claim, tables) for claim in CLAIMS]
-    parts = [_head(scale, verdicts), _table(verdicts), *_figures(out)]
+    parts = [_head(scale, verdicts), _table(verdicts), *_causes(verdicts), *_figures(out)]
     text = "\n\n".join(parts) + "\n"
     path = out / "reproduction.md"
 
@@ -92,6 +92,21 @@ def _table(verdicts: list[Verdict]) -> str:
             f"{claim.rule.replace('|', '')} | {word} |"
         )
     return "\n".join(lines)
+
+
+def _causes(verdicts: list[Verdict]) -> list[str]:
+    """Say why claims do not hold; nothing if all do."""
+    failed = [claim for claim, _, verdict in verdicts if verdict == FAILS and claim.cause]
+    if not failed:
+        return []
+    lines = [
+        textwrap.fill(
+            f"- *{claim.words}* {claim.cause}", 100, subsequent_indent="  ",
+            break_on_hyphens=False,
+        )
+        for claim in failed
+    ]  # fmt: skip
+    return ["Why claims do not hold:", "\n".join(lines)]
 
 
 def _figures(out: Path) -> list[str]:
