@@ -37,7 +37,7 @@ def settings_of(method: str, options: argparse.Namespace, **given: Any) -> dict[
 
 def run_fits(pieces: Pieces, options: argparse.Namespace) -> None:
     """Fit every table until the chains have converged, or the time is over."""
-    length = {"max_draws": MOST_DRAWS, "time_budget": 60 * options.minutes}
+    length = {"max_draws": MOST_DRAWS, "time_budget": 60 * options.minutes / options.jobs}
     for name in options.sets:
         for method in fits_of(name):
             settings = settings_of(method, options, **length)
@@ -96,7 +96,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--sets", nargs="+", default=list(SOURCES), choices=SOURCES)
     parser.add_argument("--parts", nargs="+", choices=PARTS, help="by default all that can be run")
     parser.add_argument("--before", metavar="COMMIT", help="whose speed is compared with")
-    parser.add_argument("--minutes", type=float, default=15.0, help="wall time of a run")
+    parser.add_argument("--minutes", type=float, default=30.0, help="of CPU a run")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2], help="of rates")
     parser.add_argument("--long-sets", nargs="+", default=LONG_SETS, choices=SOURCES)
     parser.add_argument("--jobs", type=int, default=2, help="chains at a time")

@@ -41,7 +41,7 @@ class Pieces:
     ----------
     folder : Path
     minutes : float
-        Wall time that a run may take.
+        CPU time that a run may take.
     before : str
         Commit whose speed is compared with; empty if it is not known.
     failed : list of str
