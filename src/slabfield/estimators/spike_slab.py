@@ -83,7 +83,7 @@ class SpikeSlabMRF(PosteriorModel):
         How the likelihood is computed. "exact" sums over all joint states, up to about a million:
         20 two-valued columns, or 8 of five levels. "particles" estimates it by averages over Gibbs
         samples, at any size. "pseudo" takes half the log pseudo-likelihood of the rows in place of
-        the log-likelihood: fast and free of noise, but an approximation. "auto" takes "exact" where
+        the log-likelihood: free of noise, but an approximation. "auto" takes "exact" where
         it can and "particles" elsewhere, or "pseudo" where warm-up shows that the particles do not
         mix (``posterior_.warnings`` then says so).
     preset : {"default", "paper"}

@@ -2,7 +2,7 @@
 
 Given p0, a sweep draws about as many edges as p0 says, and given the edges p0 is nearly known: the
 two walk together in small steps. Ordered overrelaxation (Neal 1998) draws p0, and sigma0, on the
-other side of the conditional, which makes the walk twice as fast or more.
+other side of the conditional, so that a step tends to go on in the direction of the last.
 """
 
 from __future__ import annotations

@@ -165,7 +165,7 @@ def _edge_problems(posterior: Posterior) -> Iterator[Message]:
             "unconverged-edges",
             "The inclusion {probabilities} of {edges} {are} imprecise (worst: {worst}): too few "
             "effective draws{or_disagree}, or a Monte Carlo standard error above {tolerance:g} "
-            "(the largest is {error:.3f}). {advice}.",
+            "(the largest is {error:.4f}). {advice}.",
             {
                 "probabilities": "probability" if edges.size == 1 else "probabilities",
                 "edges": counted(int(edges.size), "edge"),

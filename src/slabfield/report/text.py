@@ -26,7 +26,7 @@ MAX_LIST_LENGTH = 12
 ENGINES = {
     "exact": "the exact likelihood, summed over all states",
     "particles": "the likelihood, from averages over Gibbs particles",
-    "pseudo": "half the pseudo-likelihood, a fast approximation",
+    "pseudo": "half the pseudo-likelihood, an approximation",
 }
 
 BINARY_COUPLING = (
