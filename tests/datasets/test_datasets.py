@@ -14,6 +14,7 @@ from skips import NEEDS_DATA
 from slabfield.datasets import (
     draw_rows,
     load_adhd,
+    load_boredom,
     load_digits_binary,
     load_mnist_patches,
     make_block,
@@ -21,6 +22,7 @@ from slabfield.datasets import (
     make_random,
 )
 from slabfield.datasets.adhd import HYPERACTIVITY, INATTENTION, SYMPTOMS
+from slabfield.datasets.boredom import ITEMS
 from slabfield.datasets.gibbs_rows import color_classes
 from slabfield.inference import elimination, enumeration
 from slabfield.models.field import BinaryField
@@ -207,27 +209,62 @@ def test_adhd_has_the_children_and_symptoms_of_the_study():
     np.testing.assert_array_equal(children.frame[children.feature_names], children.data)
 
 
-def test_adhd_columns_keep_their_values_under_readable_names():
-    with files("slabfield.datasets").joinpath("data", "adhd.csv").open() as file:
-        raw = pd.read_csv(file)
-    data, target = load_adhd(return_X_y=True)
-    assert set(raw.columns) == {*SYMPTOMS, "group"}
-    for column, symptom in SYMPTOMS.items():
-        np.testing.assert_array_equal(data[symptom.name], raw[column])
-    np.testing.assert_array_equal(target, raw["group"])
-    assert data["Interrupts"].sum() == 186
-    assert data["Noisy at play"].sum() == 80
+@pytest.mark.parametrize(
+    ("load", "file", "items", "group"),
+    [(load_adhd, "adhd", SYMPTOMS, "group"), (load_boredom, "boredom", ITEMS, "language")],
+)
+def test_columns_keep_their_values_under_readable_names(load, file, items, group):
+    with files("slabfield.datasets").joinpath("data", f"{file}.csv").open() as stored:
+        raw = pd.read_csv(stored)
+    data, target = load(return_X_y=True)
+    assert set(raw.columns) == {*items, group}
+    for column, item in items.items():
+        np.testing.assert_array_equal(data[item.name], raw[column])
+    np.testing.assert_array_equal(target, raw[group])
     assert max(map(len, data.columns)) <= 15  # pictures cut longer names
 
 
-def test_adhd_as_arrays():
-    X, y = load_adhd(return_X_y=True, as_frame=False)
+def test_adhd_has_the_symptoms_that_the_study_counts():
+    data = load_adhd().data
+    assert data["Interrupts"].sum() == 186
+    assert data["Noisy at play"].sum() == 80
+
+
+@pytest.mark.parametrize("load", [load_adhd, load_boredom])
+def test_shipped_tables_as_arrays(load):
+    X, y = load(return_X_y=True, as_frame=False)
     assert type(X) is type(y) is np.ndarray
-    children = load_adhd(as_frame=False)
-    assert children.frame is None
-    np.testing.assert_array_equal(children.data, X)
-    np.testing.assert_array_equal(load_adhd().data, X)
-    np.testing.assert_array_equal(load_adhd().target, y)
+    arrays = load(as_frame=False)
+    assert arrays.frame is None
+    np.testing.assert_array_equal(arrays.data, X)
+    np.testing.assert_array_equal(load().data, X)
+    np.testing.assert_array_equal(load().target, y)
+
+
+def test_boredom_has_the_people_and_items_of_the_study():
+    people = load_boredom()
+    assert people.data.shape == (986, 8)
+    assert list(people.data.columns) == people.feature_names == list(people.descriptions)
+    assert (people.data.dtypes == np.uint8).all()
+    assert set(np.unique(people.data)) == set(range(1, 8))
+    assert people.target.value_counts().to_dict() == {"en": 496, "fr": 490}
+    assert people.target_names == ["en", "fr"]
+    assert people.frame.columns.tolist() == [*people.feature_names, "language"]
+    for fact in ("10.1027/1015-5759/a000718", "CC BY 4.0", "Martarelli", "bgms"):
+        assert fact in people.DESCR
+
+
+def test_the_means_that_the_page_on_boredom_states():
+    data, language = load_boredom(return_X_y=True)
+    means = data.groupby(language).mean()
+    assert [round(float(means.loc["fr"].min()), 1), round(float(means.loc["fr"].max()), 1)] == [
+        2.2,
+        3.1,
+    ]
+    assert [round(float(means.loc["en"].min()), 1), round(float(means.loc["en"].max()), 1)] == [
+        3.2,
+        4.2,
+    ]
 
 
 def test_adhd_says_what_the_symptoms_are_and_whose_the_data():

@@ -2,6 +2,7 @@
 
 from slabfield.datasets.adhd import load_adhd
 from slabfield.datasets.block import make_block
+from slabfield.datasets.boredom import load_boredom
 from slabfield.datasets.digits import load_digits_binary
 from slabfield.datasets.lattice import make_lattice
 from slabfield.datasets.mnist import MnistPatches, load_mnist_patches
@@ -15,6 +16,7 @@ __all__ = [
     "SimulatedLevels",
     "draw_rows",
     "load_adhd",
+    "load_boredom",
     "load_digits_binary",
     "load_mnist_patches",
     "make_block",

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
-import numpy as np
+from slabfield.datasets.shipped_tables import as_bunch, read_shipped
 
 if TYPE_CHECKING:
     from sklearn.utils import Bunch
@@ -120,31 +119,14 @@ def load_adhd(*, return_X_y: bool = False, as_frame: bool = True) -> Bunch | tup
     >>> children.descriptions["On the go"]
     'is on the go, as if driven by a motor'
     """
-    import pandas as pd
-
-    folder = files("slabfield.datasets").joinpath("data")
-    with folder.joinpath("adhd.csv").open("rb") as file:
-        table = pd.read_csv(file, dtype=np.uint8)
-    frame = table[[*SYMPTOMS, "group"]].rename(
-        columns={column: symptom.name for column, symptom in SYMPTOMS.items()}
-        | {"group": "diagnosis"}
-    )
-    data: Any = frame.drop(columns="diagnosis")
-    target: Any = frame["diagnosis"]
-    names = list(data.columns)
-    if not as_frame:
-        data, target = data.to_numpy(), target.to_numpy()
-    if return_X_y:
-        return data, target
-    from sklearn.utils import Bunch
-
-    return Bunch(
-        data=data,
-        target=target,
-        frame=frame if as_frame else None,
-        feature_names=names,
+    names = {column: symptom.name for column, symptom in SYMPTOMS.items()}
+    return as_bunch(
+        "adhd",
+        read_shipped("adhd", names | {"group": "diagnosis"}),
+        "diagnosis",
+        return_X_y=return_X_y,
+        as_frame=as_frame,
         target_names=["no ADHD", "ADHD"],
         descriptions={symptom.name: symptom.description for symptom in SYMPTOMS.values()},
         communities={symptom.name: symptom.community for symptom in SYMPTOMS.values()},
-        DESCR=folder.joinpath("adhd.md").read_text("utf-8"),
     )
