@@ -576,6 +576,36 @@ def test_columns_can_be_left_out_by_several_options(
     assert estimator.calls[0]["columns"] == ["c", "d"]
 
 
+def test_some_rows_can_be_fitted(
+    estimator: type[FakeEstimator], csv_file: Callable[..., Path], tmp_path: Path
+) -> None:
+    table = csv_file("group,a,b,c\n1,1,0,1\n2,1,0,1\n1,0,1,0\n1,0,0,1\n")
+    result = call("fit", table, "--out", tmp_path / "out", "--where", "group=1")
+    assert result.exit_code == 0, result.output
+    assert estimator.calls[0]["columns"] == ["a", "b", "c"]
+    assert "3 of 4 rows have group=1." in result.output
+
+
+@pytest.mark.parametrize(
+    ("condition", "message"),
+    [
+        ("grup=1", "--where must name columns of the file; 'grup' not found among"),
+        ("grup=1", "Did you mean 'group'?"),
+        ("group", "--where must be a column, an equals sign and a value"),
+        ("group=", "--where must be a column, an equals sign and a value"),
+        ("group=3", "--where group=3 selects no row; the values of group are 1 and 2."),
+    ],
+)
+def test_conditions_that_select_no_rows(
+    csv_file: Callable[..., Path], tmp_path: Path, condition: str, message: str
+) -> None:
+    table = csv_file("group,a,b\n1,1,0\n2,1,0\n1,0,1\n")
+    result = call("fit", table, "--out", tmp_path / "out", "--where", condition)
+    assert result.exit_code == 2
+    assert message in " ".join(result.output.split())
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize("name", NAMED_LIKE_PARAMETERS)
 def test_warnings_of_a_posterior_name_options_and_leave_nodes_as_they_are(
     estimator: type[FakeEstimator], csv_file: Callable[..., Path], tmp_path: Path, name: str

@@ -15,6 +15,7 @@ def fit(
     out: options.Out = Path("slabfield-out"),
     columns: options.Columns = None,
     drop: options.Drop = None,
+    where: options.Where = None,
     binarize: options.Binarize = None,
     na: options.Na = options.Missing.error,
     na_values: options.NaValues = None,
@@ -70,7 +71,7 @@ def fit(
             forbid=forbid, require=require, inclusion=inclusion, communities=communities,
             within=within, between=between, likelihood=likelihood, preset=preset, chains=chains,
             draws=draws, time_budget=time_budget, warmup=warmup, tolerance=tolerance, seed=seed,
-            jobs=jobs, max_memory=max_memory, counted=True,
+            jobs=jobs, max_memory=max_memory, where=where, counted=True,
         )  # fmt: skip
         for note in () if quiet else notes:
             show_text(note)

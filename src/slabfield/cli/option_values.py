@@ -50,10 +50,8 @@ def select_names(names: Sequence[str], columns: str | None, drop: str | None) ->
     >>> select_names(["id", "a", "b"], "b,a", None)
     ['b', 'a']
     """
-    kept = (
-        names if columns is None else _check_known(split_list(columns, names), names, "--columns")
-    )
-    dropped = [] if drop is None else _check_known(split_list(drop, names), names, "--drop")
+    kept = names if columns is None else check_known(split_list(columns, names), names, "--columns")
+    dropped = [] if drop is None else check_known(split_list(drop, names), names, "--drop")
     return [name for name in kept if name not in dropped]
 
 
@@ -242,7 +240,8 @@ def split_list(text: str, names: Sequence[str] = (), separator: str = ",") -> li
     return [part.strip() for part in next(lines, [])]
 
 
-def _check_known(requested: Sequence[str], names: Sequence[str], option: str) -> list[str]:
+def check_known(requested: Sequence[str], names: Sequence[str], option: str) -> list[str]:
+    """Return requested columns, each once; raise an error if one is not of the file."""
     unknown = [name for name in requested if name not in names]
     if unknown:
         closest = closest_name(unknown[0], names)

@@ -78,6 +78,15 @@ Drop = Annotated[
     list[str] | None,
     typer.Option(metavar="A,B,C", rich_help_panel=DATA, help="Leave these columns out."),
 ]
+Where = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN=VALUE",
+        rich_help_panel=DATA,
+        help="Use only rows with this value of a column, or with one of several (A=1,2), and leave "
+        "the column out; of several conditions all must hold.",
+    ),
+]
 Binarize = Annotated[
     list[str] | None,
     typer.Option(

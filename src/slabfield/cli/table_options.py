@@ -19,6 +19,7 @@ from slabfield.cli.option_values import (
     select_names,
 )
 from slabfield.cli.options import Decimal, Likelihood, Missing, Preset, ScoreRule
+from slabfield.cli.row_selection import parse_where, select_rows
 from slabfield.encoding import CodedTable, read_counted
 from slabfield.io.reading import BIG_FILE, comes_in_chunks, read_table
 
@@ -59,6 +60,7 @@ def read_request(
     seed: int | None,
     jobs: int | None,
     max_memory: str | None = None,
+    where: Sequence[str] | None = None,
     counted: bool = False,
 ) -> tuple[Any, FitRequest, list[str]]:
     """Read a table and the options that go with it.
@@ -69,7 +71,7 @@ def read_request(
         The table.
     columns, drop, sheet, binarize, na, na_values, levels, ordinal, nominal, blume_capel, scores, \
 encoding, decimal, slab, forbid, require, inclusion, communities, within, between, likelihood, \
-preset, chains, draws, time_budget, warmup, tolerance, seed, jobs, max_memory
+preset, chains, draws, time_budget, warmup, tolerance, seed, jobs, max_memory, where
         The options of the same names.
     counted : bool
         Whether a large file may be read in chunks, into its distinct rows.
@@ -91,7 +93,8 @@ preset, chains, draws, time_budget, warmup, tolerance, seed, jobs, max_memory
     kinds, rule = parse_kinds(ordinal, nominal, blume_capel), scores.value
     notes: list[str] = []
     table: pd.DataFrame | CodedTable
-    if counted and sheet is None and na is not Missing.impute and comes_in_chunks(file, BIG_FILE):
+    in_chunks = counted and sheet is None and na is not Missing.impute and not where
+    if in_chunks and comes_in_chunks(file, BIG_FILE):
         table = read_counted(
             file, lambda names: select_names(names, kept, left_out), thresholds, na=na.value,
             na_values=codes, levels=answers, encoding=encoding, decimal=separator, notes=notes,
@@ -101,6 +104,10 @@ preset, chains, draws, time_budget, warmup, tolerance, seed, jobs, max_memory
         rule = ScoreRule.standard.value
     else:
         whole = read_table(file, sheet, encoding, separator, notes)
+        if where:
+            n_rows, every = len(whole), [str(name) for name in whole.columns]
+            whole = select_rows(whole, parse_where(where, every))
+            notes.append(f"{len(whole):,} of {n_rows:,} rows have {', '.join(where)}.")
         table = select_columns(whole, kept, left_out)
         names = [str(name) for name in table.columns]
     request = FitRequest(
