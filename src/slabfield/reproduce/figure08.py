@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,10 +9,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from slabfield.models.interactions import Interactions
-from slabfield.reproduce.cache import Result
 from slabfield.reproduce.data_sets import open_data_set
 from slabfield.reproduce.drawing import STYLES, finish, new_figure
 from slabfield.reproduce.method_scores import bayes_piece, data_sets, grid, path_piece
+from slabfield.reproduce.single_field import at_density
 from slabfield.reproduce.workbench import Workbench
 
 # Densities of the models
@@ -42,12 +41,12 @@ def make(bench: Workbench) -> None:
     parts = []
     for name, density in TARGETS.items():
         k = int(np.argmin(np.abs((path["edges"] != 0).mean(axis=1) - density)))
-        chosen, threshold, edges = at_density(p0s, fits, density)
-        columns = {"true": true_edges, "Wain Max": path["edges"][k], "Bayes PM": edges}
+        single = at_density(p0s, fits, density)
+        columns = {"true": true_edges, "Wain Max": path["edges"][k], "Bayes PM": single.edges}
         table = pd.DataFrame({method: np.abs(values) for method, values in columns.items()})
         table = table[(table != 0).any(axis=1)].sort_values("true", kind="stable")
         table.insert(0, "model", name)
-        table["p0"], table["threshold"] = chosen, threshold
+        table["p0"], table["threshold"] = single.p0, single.threshold
         parts.append(table)
     found = pd.concat(parts)
     bench.table("figure08", found)
@@ -56,27 +55,6 @@ def make(bench: Workbench) -> None:
         _panel(ax, found[found["model"] == name], f"{name} models", true_edges.size)
     axes[0, 0].legend(frameon=False, loc="upper left", markerscale=1.5)
     bench.picture("figure08", figure)
-
-
-def at_density(
-    p0s: Sequence[float], fits: Sequence[Result], density: float
-) -> tuple[float, float, Any]:
-    """Bayes PM at a density: the p0 with the nearest graph, and a threshold adjusted to match.
-
-    The graph of edges above 0.5 changes from sparse to full within a narrow range of p0, so the
-    threshold needs a small adjustment, too.
-
-    Returns
-    -------
-    p0, threshold, edges
-        Edges are couplings, 0 where absent.
-    """
-    k = int(np.argmin([abs((fit["edges"] != 0).mean() - density) for fit in fits]))
-    probability = fits[k]["probability"]
-    n_edges = max(1, round(density * probability.size))
-    threshold = float(np.sort(probability)[::-1][n_edges - 1])
-    edges = np.where(probability >= threshold, np.nan_to_num(fits[k]["mean"]), 0.0)
-    return p0s[k], threshold, edges
 
 
 def _panel(ax: Axes, table: pd.DataFrame, title: str, n_pairs: int) -> None:

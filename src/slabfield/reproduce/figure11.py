@@ -11,10 +11,10 @@ import pandas as pd
 from slabfield.reproduce.cache import Result
 from slabfield.reproduce.data_sets import DataSet, open_data_set
 from slabfield.reproduce.drawing import new_figure
-from slabfield.reproduce.figure08 import at_density
 from slabfield.reproduce.fitted_models import L1, field_of, mean_cll
 from slabfield.reproduce.images import gibbs_samples, moment_error
 from slabfield.reproduce.method_scores import bayes_piece, data_sets, grid, path_piece
+from slabfield.reproduce.single_field import at_density
 from slabfield.reproduce.workbench import Workbench
 
 DENSITY = 0.2
@@ -64,9 +64,8 @@ def _models(p0s: Sequence[float], found: list[Result]) -> dict[str, tuple[Any, A
         k = int(np.argmin(np.abs((result["edges"] != 0).mean(axis=1) - DENSITY)))
         models[method] = result["bias"][k], result["edges"][k]
     fits = found[len(L1) :]
-    _, _, edges = at_density(p0s, fits, DENSITY)
-    pm = fits[int(np.argmin([abs((f["edges"] != 0).mean() - DENSITY) for f in fits]))]
-    models["Bayes PM p0"] = pm["bias"], edges
+    single = at_density(p0s, fits, DENSITY)
+    models["Bayes PM p0"] = single.bias, single.edges
     mixed = fits[int(np.argmin([abs(float(f["density"]) - DENSITY) for f in fits]))]
     models["Bayes p0"] = mixed["draw_bias"], mixed["draw_edges"].astype(np.float64)
     return models
