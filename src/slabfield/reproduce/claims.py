@@ -43,11 +43,16 @@ CLAIMS = (
         "The approximate sampler gives the exact inclusion probabilities.", "figures 3 and 4",
         "rms difference over edges and all p0 at most 0.05",
         ("figure04",), rules_inference.inclusion_matches,
+        "Where p0 is small the paper's sampler proposes and accepts so few edges that a chain "
+        "of this length sees few or none: at the smallest p0 every probability is 0. From p0 = "
+        "0.3 on the rule is met.",
     ),
     Claim(
         "It gives the exact means and sds of couplings.", "figures 3 and 4",
         "rms differences at most 0.15 posterior sd, edges of probability above 0.3",
         ("figure04",), rules_inference.moments_match,
+        "For the same reason: where p0 is small, an edge is present in a few draws in a row, "
+        "which are far from independent. From p0 = 0.3 on the rule is met.",
     ),
     Claim(
         "Approximate and exact models predict about the same.", "figure 7",
@@ -105,6 +110,11 @@ CLAIMS = (
         "Bayes and Bayes PM find a density close to the true one.", "figure 6",
         "mean densities within 30% of the true one, on blocks and on lattices",
         ("figure06",), rules_structure.finds_density,
+        "Bayes does on lattices. On blocks 100 rows leave more than 8 in 10 of the 66 pairs "
+        "undecided (inclusion probabilities of 0.05 to 0.95), and the density follows the prior "
+        "of p0, Beta(5, 5), whose mean is 1/2: with Beta(1, 20) it is 0.25 to 0.38. The single "
+        "field of the lattice has only the edges above 1/2: it leaves out the many that are less "
+        "likely, but which draws have in turns.",
     ),
     Claim(
         "Both end at the upper right of likelihood against F1.", "figure 9",
@@ -120,6 +130,8 @@ CLAIMS = (
         "Wain Min is always inferior to Wain Max.", "figure 6",
         "at 9 in 10 densities up to the largest shared one, and at the best strength",
         ("figure06",), rules_prediction.wain_min_below,
+        "It is on lattices. On blocks of 12 nodes the two differ by less than their spread over "
+        "data sets.",
     ),
     Claim(
         "The density varies little within a chain.", "section 6.4",
@@ -140,6 +152,10 @@ CLAIMS = (
         "MNIST: Bayes PM is weak at medium density, not above MLE at 0.2.", "figures 10 and 11",
         "likelihood of Bayes PM p0 at density 0.2 not above that of MLE",
         ("figure11",), rules_prediction.images_in_the_middle,
+        "Better than claimed: the paper's single field has mean couplings given presence, and "
+        "biases that are means over all structures, which do not fit together. The single field "
+        "here is the one nearest to the mixture of draws, and predicts better than every L1 "
+        "model of this density.",
     ),
     Claim(
         "MNIST: Bayesian samples look better at density 0.2.", "figure 11",
@@ -160,6 +176,8 @@ CLAIMS = (
         "So is the structure found.", "section 6.2",
         "mean F1 changes by at most 0.05",
         ("sensitivity",), rules_prediction.insensitive_structure,
+        "It is on lattices. On blocks 100 rows leave most of the 66 pairs undecided, and a prior "
+        "of p0 with a or b = 20 counts as much as 20 more pairs: the density follows it.",
     ),
     Claim(
         "A sparser model is cheaper to predict with than L1 models at their best.", "section 6.5",
