@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from slabfield.reproduce.claims import CLAIMS, Claim, judge
+from slabfield.reproduce.claims import CLAIMS, FAILS, Claim, judge
 from slabfield.reproduce.rules import at_density, bar
 
 SEEDS = (1, 2, 3)
@@ -252,13 +252,16 @@ def test_widths() -> None:
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.words[:30])
-def test_the_page_agrees_with_its_tables_and_has_error_bars(claim: Claim) -> None:
+def test_the_page_agrees_with_its_tables_has_error_bars_and_causes(claim: Claim) -> None:
     tables = {path.stem: pd.read_csv(path) for path in (DOCS / "reproduction").glob("*.csv")}
     found = judge(claim, tables)
     page = (DOCS / "reproduction.md").read_text().replace("**", "")
     assert f"| {found.measured} | {claim.rule.replace('|', '')} | {found.verdict} |" in page
     # an sd over data sets, edges or parameters, quartiles, or a Monte Carlo error
     assert any(mark in found.measured for mark in (" +- ", "quartiles", "Monte Carlo error"))
+    if found.verdict == FAILS:
+        assert claim.cause
+        assert f"- *{claim.words}* {claim.cause}" in " ".join(page.split())
 
 
 def test_every_claim_is_not_measured_without_its_tables() -> None:
