@@ -7,25 +7,27 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-# Prior probability beyond which the tail of sigma0 is cut off
+# Prior probability beyond which the tail of sigma0 is cut off, and the least bound on it
 SLAB_TAIL = 1e-6
+LEAST_BOUND = 5.0
 
 
 def largest_slab_scale(gamma_shape: float, gamma_rate: float) -> float:
-    """Return the bound on sigma0: the value that its prior exceeds with probability 1e-6.
+    """Return the bound on sigma0: what its prior exceeds with probability 1e-6, or 5 if larger.
 
     Where columns exclude or imply each other, the likelihood is flat over a cone in which
-    couplings, biases and sigma0 grow together, and only this bound ends it.
+    couplings, biases and sigma0 grow together, and only this bound ends it. It is at least 5, so
+    that ordinary data may contradict a narrow prior.
 
     Examples
     --------
     >>> from slabfield.priors import largest_slab_scale
-    >>> round(largest_slab_scale(5.0, 5.0), 2)
-    5.44
+    >>> round(largest_slab_scale(5.0, 5.0), 2), largest_slab_scale(20.0, 5.0)
+    (5.44, 5.0)
     """
     from scipy.special import gammaincinv
 
-    return float(np.sqrt(gamma_rate / gammaincinv(gamma_shape, SLAB_TAIL)))
+    return max(float(np.sqrt(gamma_rate / gammaincinv(gamma_shape, SLAB_TAIL))), LEAST_BOUND)
 
 
 class Prior(NamedTuple):

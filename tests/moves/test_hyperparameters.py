@@ -9,6 +9,7 @@ from scipy import stats
 from degenerate_tables import one_hot
 from helpers_jit import many_gamma_draws
 from slabfield import SpikeSlabMRF
+from slabfield.datasets import make_block
 from slabfield.priors import Prior, largest_slab_scale
 
 N_DRAWS = 4000
@@ -36,10 +37,20 @@ def test_another_shape_is_noticed() -> None:
     assert p_value(5.0, 12.0, 7.0) < 1e-6
 
 
-def test_the_bound_is_a_quantile_of_the_prior() -> None:
+def test_the_bound_is_a_quantile_of_the_prior_and_at_least_five() -> None:
     bound = Prior.standard(3).max_slab_scale
     assert stats.gamma(5, scale=1 / 5).cdf(bound**-2) == pytest.approx(1e-6)
     assert largest_slab_scale(5.0, 20.0) == pytest.approx(2 * bound)
+    assert largest_slab_scale(20.0, 5.0) == largest_slab_scale(5.0, 1.0) == 5.0
+
+
+def test_data_may_contradict_a_narrow_prior() -> None:
+    """The prior Gamma(20, 5) gives values of sigma0 above .96 a probability of 1e-6."""
+    rows = make_block(500, random_state=1).rows
+    model = SpikeSlabMRF(
+        slab_prior=(20, 5), n_chains=1, n_warmup=50, n_draws=200, random_state=0
+    ).fit(rows)
+    assert model.posterior_.draws.sigma0.mean() > 1.0
 
 
 @pytest.mark.parametrize("likelihood", ["exact", "particles", "pseudo"])
