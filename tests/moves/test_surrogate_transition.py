@@ -232,6 +232,17 @@ def test_warm_up_adapts_the_probability_of_transitions():
     assert 0 == probabilities[100] < probabilities[1_000] == 0.8
 
 
+def test_no_transitions_where_single_updates_mix_every_undecided_edge():
+    """Independent columns, in a thousand rows: each edge is undecided by itself."""
+    rows = np.random.default_rng(1).integers(0, 2, (1_000, 8), np.uint8)
+    model = BinaryPairwise(8)
+    problem = Problem(model, rows, model.sums(rows), Prior.standard(model.n_interactions))
+    chain = warm_chain(problem)
+    proposed, accepted = chain.engine.surrogate.count
+    assert accepted > 0.65 * proposed > 0
+    assert chain.engine.transition_probability == 0.0
+
+
 def test_no_transitions_at_extreme_parameters():
     """Sums over states lose precision there."""
     chain = warm_chain(pairwise_problem())

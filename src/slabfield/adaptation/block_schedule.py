@@ -280,6 +280,12 @@ def mixed(inclusion_stats: InclusionStats) -> NDArray[np.bool_]:
     return undecided(probability) & (inclusion_stats.conditional_variance >= least)
 
 
+def all_mixed(inclusion_stats: InclusionStats) -> bool:
+    """Whether single updates mix every undecided edge."""
+    of_edges = mixed(inclusion_stats) | ~undecided(inclusion_stats.mean_probability)
+    return bool(of_edges.all())
+
+
 def undecided(probability: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Mark the edges whose inclusion probability is not close to 0 or 1."""
     return (probability >= DECIDED) & (probability <= 1 - DECIDED)

@@ -11,6 +11,7 @@ import numpy as np
 
 from slabfield.adaptation.block_schedule import (
     MIXED_FLIPS_PER_SWEEP,
+    all_mixed,
     all_pairs_plan,
     flips_needed,
 )
@@ -36,6 +37,8 @@ SWEEPS_PER_STATE = 3
 FIRST_SHARE = 0.5
 # Acceptance rates that surrogate transitions must exceed, and the share of sweeps they then replace
 TRANSITION_RATES = ((0.65, 0.8), (0.45, 0.5), (0.33, 0.25))
+# Share of the flips that are made where single updates mix every undecided edge
+SPARE_FLIPS = 0.25
 
 
 def start(
@@ -52,9 +55,10 @@ def start(
 
 def adapt(chain: CollapsedChain, parts_left: int) -> CollapsedChain:
     """Fit the surrogate, and choose the number of flips per sweep."""
-    fresh = with_new_stats(chain)
+    fresh, stats = with_new_stats(chain), chain.inclusion_stats
     engine = adapted_engine(chain.engine, chain, parts_left)
-    n_flips = flips_needed(chain.inclusion_stats.mean_probability, MIXED_FLIPS_PER_SWEEP)
+    wanted = MIXED_FLIPS_PER_SWEEP * (SPARE_FLIPS if all_mixed(stats) else 1.0)
+    n_flips = flips_needed(stats.mean_probability, wanted)
     return fresh._replace(engine=engine, plan=chain.plan._replace(n_flips=n_flips))
 
 
@@ -66,15 +70,18 @@ def adapted_engine(engine: Any, chain: CollapsedChain, parts_left: int) -> Any:
 
 @adapted_engine.register
 def with_surrogate(engine: ExactBlocks, chain: CollapsedChain, parts_left: int) -> ExactBlocks:
-    """Fit the quadratic surrogate to states of the chain, if its transitions are accepted.
+    """Fit the quadratic surrogate to states of the chain, if its transitions pay.
 
-    First in the middle of warm-up; then again at its end, if the acceptance rate was high enough.
+    First in the middle of warm-up; then again at its end, if the acceptance rate was high enough
+    and there are undecided edges that single updates do not mix.
     """
     problem, surrogate = chain.problem, engine.surrogate
     if parts_left not in (0, 2):
         return engine
     probability = FIRST_SHARE
-    if parts_left == 0:
+    if parts_left == 0 and all_mixed(chain.inclusion_stats):
+        probability = 0.0
+    elif parts_left == 0:
         proposed, accepted = surrogate.count
         probability = next(
             (share for rate, share in TRANSITION_RATES if accepted > rate * proposed), 0.0

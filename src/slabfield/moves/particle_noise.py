@@ -66,7 +66,7 @@ def draw_presence(present, odds, probability, noisy, visit, rng):
     """Draw the presence of an edge from its log odds, or from its corrected probability.
 
     Without noise by Metropolis's rule: an edge enters with probability min(1, e^odds) and leaves
-    with min(1, e^-odds), which is more often than if it is drawn anew, and has the same invariant
+    with min(1, e^-odds), which is more often than if it is redrawn, and has the same invariant
     distribution (Liu 1996). ``visit`` is the probability with which absent edges are visited.
     """
     if noisy:
