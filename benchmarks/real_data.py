@@ -96,7 +96,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--sets", nargs="+", default=list(SOURCES), choices=SOURCES)
     parser.add_argument("--parts", nargs="+", choices=PARTS, help="by default all that can be run")
     parser.add_argument("--before", metavar="COMMIT", help="whose speed is compared with")
-    parser.add_argument("--minutes", type=float, default=30.0, help="of CPU a run")
+    parser.add_argument("--minutes", type=float, default=30.0, help="of one core, a run")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2], help="of rates")
     parser.add_argument("--long-sets", nargs="+", default=LONG_SETS, choices=SOURCES)
     parser.add_argument("--jobs", type=int, default=2, help="chains at a time")

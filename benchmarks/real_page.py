@@ -46,11 +46,11 @@ def introduction(pieces: Pieces) -> list[str]:
         "random, are held out. Test rows with missing answers, or with answers that no training "
         "row has, are left out. Columns that are constant in the training rows are dropped.",
         "slabfield has its defaults: nothing is tuned, four chains run until they have converged, "
-        f"or until {pieces.minutes:g} CPU minutes are over, compilation not counted. Missing "
-        "answers of training rows are drawn along with the field; the other methods learn from "
-        "complete rows. The strengths of the L1 methods are chosen by five-fold cross-validation, "
-        "and their CPU time has that in it. CPU seconds are of the whole fit, all chains "
-        "together, without compilation.",
+        f"or until {pieces.minutes:g} minutes of one core are over, compilation not counted. "
+        "Missing answers of training rows are drawn along with the field; the other methods learn "
+        "from complete rows. The strengths of the L1 methods are chosen by five-fold "
+        "cross-validation, and their CPU time has that in it. CPU seconds are of the whole fit, "
+        "all chains together, without compilation.",
         setting(),
     ]
 

@@ -41,7 +41,7 @@ class Pieces:
     ----------
     folder : Path
     minutes : float
-        CPU time that a run may take.
+        Time on one core that a run may take.
     before : str
         Commit whose speed is compared with; empty if it is not known.
     failed : list of str
