@@ -15,6 +15,8 @@ from timing import section, setting, table, verdict
 
 # A run agrees with a longer one within these
 TOLERANCE, MOST_ERRORS = 0.02, 4.0
+# Inclusion probabilities of the edges whose differences are counted
+OPEN = (0.02, 0.98)
 # Effective draws from which the rate of a run before counts in the mean ratio
 ENOUGH_DRAWS = 100
 QUANTITIES = {
@@ -199,7 +201,8 @@ def long_section(pieces: Pieces, names: Sequence[str]) -> str:
         "another seed. Standard errors are those of both, combined. The verdict is that the root "
         f"mean square is at most {TOLERANCE:g}, and the largest difference at most "
         f"{MOST_ERRORS:g} of its standard errors. Edges beyond 2 and 4 standard errors are shares "
-        "of those with a probability of 0.02 to 0.98; they share the error of the density.",
+        f"of those with a probability of {OPEN[0]:g} to {OPEN[1]:g}; they share the error of the "
+        "density.",
         table(head, [long_row(pieces, name, len(head)) for name in names]),
     )
 
@@ -210,7 +213,8 @@ def long_row(pieces: Pieces, name: str, width: int) -> list[object]:
         return [name, NOT_RUN, *[""] * (width - 2)]
     difference = np.abs(np.subtract(short["probability"], long["probability"]))
     error = np.hypot(short["mcse"], long["mcse"])
-    undecided = np.abs(np.array(short["probability"]) - 0.5) < 0.48
+    probability = np.array(short["probability"])
+    undecided = (probability > OPEN[0]) & (probability < OPEN[1])
     in_errors = difference[undecided] / error[undecided]
     worst = int(difference.argmax())
     largest = float(difference[worst] / error[worst])

@@ -257,14 +257,8 @@ def test_boredom_has_the_people_and_items_of_the_study():
 def test_the_means_that_the_page_on_boredom_states():
     data, language = load_boredom(return_X_y=True)
     means = data.groupby(language).mean()
-    assert [round(float(means.loc["fr"].min()), 1), round(float(means.loc["fr"].max()), 1)] == [
-        2.2,
-        3.1,
-    ]
-    assert [round(float(means.loc["en"].min()), 1), round(float(means.loc["en"].max()), 1)] == [
-        3.2,
-        4.2,
-    ]
+    assert means.loc["fr"].agg(["min", "max"]).round(1).tolist() == [2.2, 3.1]
+    assert means.loc["en"].agg(["min", "max"]).round(1).tolist() == [3.2, 4.2]
 
 
 def test_adhd_says_what_the_symptoms_are_and_whose_the_data():

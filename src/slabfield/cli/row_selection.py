@@ -58,8 +58,9 @@ def select_rows(table: pd.DataFrame, conditions: Sequence[Condition]) -> pd.Data
     >>> select_rows(table, [Condition("group", [1])])["a"].tolist()
     [0, 1]
     """
+    names = [str(name) for name in table.columns]
     for condition in conditions:
-        column = table.loc[:, [str(name) == condition.column for name in table.columns]].iloc[:, 0]
+        column = table.iloc[:, names.index(condition.column)]
         chosen = [_is_one_of(found, condition.values) for found in column]
         if not any(chosen):
             found = [str(value) for value in column.dropna().unique()]

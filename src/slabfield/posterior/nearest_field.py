@@ -8,12 +8,14 @@ function, like the loss of logistic regressions that share their couplings.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from slabfield.evaluate.prediction import node_probabilities
 from slabfield.models.levels import PairwiseLevels, in_biases
 
 Array = NDArray[np.float64]
@@ -54,6 +56,23 @@ class _Features(NamedTuple):
     parameters: Integers
     first: Integers
     second: Integers
+
+
+def nearest_to_mixture(
+    model: PairwiseLevels,
+    edges: NDArray[np.bool_],
+    fields: Sequence[Any],
+    rows: NDArray[np.integer],
+    start: Parameters,
+) -> Parameters:
+    """Return the parameters of the field with these edges that is nearest to a mixture of fields.
+
+    Parameters as in :func:`nearest_parameters`; ``rows`` are rows of the mixture.
+    """
+    found = node_probabilities(fields, rows)
+    if not isinstance(found, list):
+        found = [np.column_stack([1.0 - share, share]) for share in found.T]
+    return nearest_parameters(model, edges, rows, np.hstack(found), start)
 
 
 def nearest_parameters(

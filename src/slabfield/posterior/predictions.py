@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from slabfield.draws import Draws
 from slabfield.encoding import Encoder
-from slabfield.evaluate import PredictiveModel, node_probabilities
+from slabfield.evaluate import PredictiveModel
 from slabfield.models.binary import BinaryPairwise
 from slabfield.models.field import BinaryField
 from slabfield.models.level_field import LevelField
 from slabfield.models.levels import PairwiseLevels
 from slabfield.models.pairwise import FEATURES, pairwise_model
-from slabfield.posterior.nearest_field import Parameters, nearest_parameters
+from slabfield.posterior.nearest_field import Parameters, nearest_to_mixture
 from slabfield.posterior.summaries import Summaries
 from slabfield.validation import check_positive_int
 
@@ -133,12 +133,9 @@ class Predictions(Summaries, PredictiveModel):
         """
         chosen = self.edge_probability >= 0.5 if edges is None else np.asarray(edges, np.bool_)
         fields, rows = self._fields(), self.sample(NEAREST_ROWS, random_state=0)
-        wanted = node_probabilities(fields, rows)
-        if not isinstance(wanted, list):
-            wanted = [np.column_stack([1.0 - share, share]) for share in wanted.T]
         start = Parameters(self.bias_mean, np.nan_to_num(self.parameter_mean))
         levels = PairwiseLevels([FEATURES[variable.kind](variable) for variable in self.variables])
-        return self.model.field(*nearest_parameters(levels, chosen, rows, np.hstack(wanted), start))
+        return self.model.field(*nearest_to_mixture(levels, chosen, fields, rows, start))
 
     def _encoder(self) -> Encoder:
         return self.encoder

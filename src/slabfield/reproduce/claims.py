@@ -110,11 +110,10 @@ CLAIMS = (
         "Bayes and Bayes PM find a density close to the true one.", "figure 6",
         "mean densities within 30% of the true one, on blocks and on lattices",
         ("figure06",), rules_structure.finds_density,
-        "Bayes does on lattices. On blocks 100 rows leave more than 8 in 10 of the 66 pairs "
-        "undecided (inclusion probabilities of 0.05 to 0.95), and the density follows the prior "
-        "of p0, Beta(5, 5), whose mean is 1/2: with Beta(1, 20) it is 0.25 to 0.38. The single "
-        "field of the lattice has only the edges above 1/2: it leaves out the many that are less "
-        "likely, but which draws have in turns.",
+        "Bayes does on lattices. On blocks 100 rows leave most of the 66 pairs undecided, and the "
+        "density follows the prior of p0, Beta(5, 5), whose mean is 1/2 (it falls with b, in the "
+        "last figure). The single field of the lattice has only the edges above 1/2: it leaves "
+        "out the many that are less likely, but which draws have in turns.",
     ),
     Claim(
         "Both end at the upper right of likelihood against F1.", "figure 9",

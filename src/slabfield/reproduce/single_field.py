@@ -8,9 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slabfield.evaluate.prediction import node_probabilities
 from slabfield.models.levels import PairwiseLevels, ordinal_features
-from slabfield.posterior.nearest_field import Parameters, nearest_parameters
+from slabfield.posterior.nearest_field import Parameters, nearest_to_mixture
 from slabfield.reproduce.cache import Result
 from slabfield.reproduce.fitted_models import field_of
 from slabfield.reproduce.images import gibbs_samples
@@ -52,8 +51,6 @@ def nearest(fit: Result, edges: NDArray[np.bool_]) -> Parameters:
     draws = fit["draw_bias"], fit["draw_edges"].astype(np.float64)
     rows = gibbs_samples(*draws, max(1, N_ROWS // len(draws[0])), N_SWEEPS, seed=1)
     mixture = [field_of(*one) for one in zip(*draws, strict=True)]
-    ones = np.asarray(node_probabilities(mixture, rows))
-    wanted = np.stack([1.0 - ones, ones], axis=2).reshape(len(rows), -1)
     start = Parameters(fit["bias"], np.nan_to_num(fit["mean"]))
     model = PairwiseLevels([ordinal_features([0, 1])] * rows.shape[1])
-    return nearest_parameters(model, edges, rows.astype(np.int64), wanted, start)
+    return nearest_to_mixture(model, edges, mixture, rows.astype(np.int64), start)
